@@ -1,0 +1,5 @@
+"""`python -m mex_pipeline`."""
+
+from mex_pipeline.cli.main import main
+
+main()

@@ -1,0 +1,250 @@
+"""Reading append-only JSONL: whole objects by byte offset, proof that the file is still the same, turns of one pass.
+
+A line number is the wrong position and a position alone is never enough (session-formats §1): what is read ends at the
+last complete object, and fingerprints show whether the file before it was replaced.
+"""
+
+import hashlib
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any, BinaryIO
+
+from mex_pipeline.adapters.cleaning import scrub_all
+from mex_pipeline.adapters.files import size_of
+from mex_pipeline.domain.conversation import CONTEXT_TURNS, Cursor, Transcript, Turn
+
+LINE_CAP = 16 * 1024 * 1024
+"""Longest line in bytes that is parsed; memory is bounded by it, not by the file (session-formats §2)."""
+
+BAD_LINE = "bad_line"
+OVERSIZED_LINE = "oversized_line"
+
+_BLOCK = 64 * 1024
+_GLANCE = 4096
+_HEAD = 4096
+_TAIL = 1024
+_BOM = b"\xef\xbb\xbf"
+_SOLID = re.compile(r"[^ \t\r\n\0]")
+_TYPE = re.compile(rb'"type"\s*:\s*"(user|assistant)"')
+_DECODER = json.JSONDecoder(strict=False)  # clients have written raw control characters inside strings
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One object of the file, at the bytes `start` to `end`; or, with a `fault`, a stretch that cannot be used.
+
+    Records follow each other without gaps except for blank lines, so `end` is always a place to go on from. The value
+    of an oversized line holds its `type` when a glance at its beginning found one of `user`, `assistant`.
+    """
+
+    start: int
+    end: int
+    value: dict[str, Any]
+    fault: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """The part of a file one read looks at, in byte offsets.
+
+    Reading begins at `start` and ends before `stop`; what lies before `off` was extracted earlier. `fixed` says that
+    the caller named the end, `reset` why an earlier position does not hold any more.
+    """
+
+    start: int
+    off: int
+    stop: int
+    fixed: bool
+    reset: str | None
+
+    def records(self, file: BinaryIO) -> Iterator[Record]:
+        """Yield the records of the window.
+
+        What was extracted earlier is read apart, up to `off`: there lines are cut where they were cut then, so that the
+        same records come again, whatever was appended to the last of them since.
+        """
+        yield from records(file, self.start, min(self.off, self.stop))
+        yield from records(file, self.off, self.stop)
+
+
+def records(file: BinaryIO, start: int, stop: int) -> Iterator[Record]:
+    """Yield the complete records between the byte offsets `start` and `stop`, in order.
+
+    A line that ends in a newline and is no JSON object, or more than one after the other, gives a record with the fault
+    `bad_line`; one above LINE_CAP gives `oversized_line`. A last line without newline counts only if it is made of
+    whole objects; otherwise reading stops before it, without fault, because it is still being written.
+    """
+    file.seek(start)
+    at = start
+    while at < stop:
+        line = file.readline(min(LINE_CAP + 1, stop - at))
+        end = at + len(line)
+        if line.endswith(b"\n"):
+            yield from _objects(line, at)
+        elif len(line) > LINE_CAP:
+            skipped = _skip_line(file, stop - end)
+            if skipped is None:
+                return
+            end += skipped
+            yield Record(at, end, _glance(line), OVERSIZED_LINE)
+        else:
+            found = list(_objects(line, at))
+            if found and found[-1].fault is None:
+                yield from found
+            return
+        at = end
+
+
+def window(file: BinaryIO, since: Cursor, until: int | None) -> Window:
+    """Return what to read after `since`: all of the file up to `until`, which is ignored when the file is shorter."""
+    size = size_of(file)
+    reset = _changed(file, size, since)
+    start, off = (0, 0) if reset else (min(since.resume, since.off), since.off)
+    if until is not None and until <= size:
+        return Window(start, off, until, fixed=True, reset=reset)
+    return Window(start, off, size, fixed=False, reset=reset)
+
+
+@dataclass(slots=True)
+class Collector:
+    """What one pass gathers: turns in file order, each key once, and counts of what is left out.
+
+    Records before `window.off` were extracted earlier: they are context, and nothing of them is counted again.
+    """
+
+    window: Window
+    session_id: str | None = None
+    project: str | None = None
+    records: int = 0
+    _end: int = 0
+    _turns: list[Turn] = field(default_factory=list)
+    _starts: list[int] = field(default_factory=list)
+    _keys: set[str] = field(default_factory=set)
+    _dropped: Counter[str] = field(default_factory=Counter)
+
+    def note(self, record: Record, session_id: str | None, project: str | None) -> None:
+        """Count a record as read; the last session id and project that a record names are the transcript's."""
+        self.records += 1
+        self._end = record.end
+        self.session_id = session_id or self.session_id
+        self.project = project or self.project
+
+    def drop(self, reason: str, record: Record) -> None:
+        """Count one thing of `record` that is left out."""
+        if record.start >= self.window.off:
+            self._dropped[reason] += 1
+
+    def keep(self, turn: Turn, record: Record) -> None:
+        """Add a turn; one whose key was already read in this pass is counted as `duplicate`."""
+        if turn.key in self._keys:
+            self.drop("duplicate", record)
+            return
+        self._keys.add(turn.key)
+        self._turns.append(replace(turn, end=record.end))
+        self._starts.append(record.start)
+
+    def transcript(self, file: BinaryIO, agent: str, held_from: int | None) -> Transcript:
+        """Return the result of the pass.
+
+        Turns of records at or after the offset `held_from` are held, and the cursor stays before them; what an earlier
+        read gave out is never held again. The cursor's `resume` is where the last CONTEXT_TURNS settled turns begin.
+        """
+        off = max(self._end, self.window.off)
+        turns = self._turns
+        if held_from is not None:
+            hold = max(held_from, self.window.off)
+            turns = [replace(turn, held=start >= hold) for turn, start in zip(turns, self._starts, strict=True)]
+            if any(turn.held for turn in turns):
+                off = hold
+        before = [start for start in self._starts if start < off][-CONTEXT_TURNS:]
+        return Transcript(
+            agent=agent,
+            turns=tuple(turns),
+            cursor=_cursor(file, off, before[0] if before else off, self.window.stop),
+            session_id=self.session_id,
+            project=self.project,
+            dropped=dict(self._dropped),
+            reset=self.window.reset,
+        )
+
+
+def _objects(line: bytes, at: int) -> Iterator[Record]:
+    """Yield the records of one line that begins at the offset `at`; two objects on a line are two records."""
+    body = line.removeprefix(_BOM) if at == 0 else line
+    text, is_clean = _decoded(body)
+    start, mark, end = at, 0, at + len(line) - len(body)
+    found = _SOLID.search(text)
+    while found:
+        try:
+            value, to = _DECODER.raw_decode(text, found.start())
+            value = value if is_clean else scrub_all(value)
+        except (ValueError, RecursionError):  # ValueError also for integers of thousands of digits
+            value = None
+        if not isinstance(value, dict):
+            yield Record(start, at + len(line), {}, BAD_LINE)
+            return
+        found = _SOLID.search(text, to)
+        end = end + len(text[mark:to].encode("utf-8", "surrogateescape")) if found else at + len(line)
+        yield Record(start, end, value)
+        start, mark = end, to
+
+
+def _decoded(body: bytes) -> tuple[str, bool]:
+    """Return the text, and whether its strings need no scrubbing.
+
+    Broken bytes become surrogates, not U+FFFD, so that offsets can be told; scrubbing makes them U+FFFD.
+    """
+    try:
+        return body.decode(), b"\\u" not in body and b"\0" not in body
+    except UnicodeDecodeError:
+        return body.decode("utf-8", "surrogateescape"), False
+
+
+def _skip_line(file: BinaryIO, left: int) -> int | None:
+    """Return how many of the next `left` bytes belong to the line, newline included; None when it does not end."""
+    skipped = 0
+    while skipped < left:
+        part = file.readline(min(_BLOCK, left - skipped))
+        skipped += len(part)
+        if part.endswith(b"\n"):
+            return skipped
+        if not part:
+            return None
+    return None
+
+
+def _glance(line: bytes) -> dict[str, Any]:
+    found = _TYPE.search(line, 0, _GLANCE)
+    return {"type": found[1].decode()} if found else {}
+
+
+def _sha(file: BinaryIO, start: int, stop: int) -> str:
+    file.seek(start)
+    return hashlib.sha256(file.read(stop - start)).hexdigest()
+
+
+def _changed(file: BinaryIO, size: int, since: Cursor) -> str | None:
+    """Return why the file is not the one `since` was taken from, or None."""
+    if size < since.off:
+        return "shorter"
+    if since.head_sha and _sha(file, 0, since.head_len) != since.head_sha:
+        return "head_changed"
+    if since.tail_sha and _sha(file, max(0, since.off - _TAIL), since.off) != since.tail_sha:
+        return "tail_changed"
+    return None
+
+
+def _cursor(file: BinaryIO, off: int, resume: int, stop: int) -> Cursor:
+    size = max(off, stop)
+    head_len = min(_HEAD, size)
+    return Cursor(
+        off=off,
+        resume=resume,
+        size=size,
+        head_len=head_len,
+        head_sha=_sha(file, 0, head_len),
+        tail_sha=_sha(file, max(0, off - _TAIL), off),
+    )

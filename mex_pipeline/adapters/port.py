@@ -1,0 +1,28 @@
+"""What an adapter is: found by content, pure, deterministic, never a writer (session-formats §2)."""
+
+from pathlib import Path
+from typing import Protocol
+
+from mex_pipeline.domain.conversation import Cursor, Transcript
+
+
+class Adapter(Protocol):
+    """A reader of one agent's session format."""
+
+    name: str
+    reads_whole: bool
+    """True when the source is one document that is imported by content, not a session that grows."""
+
+    def detect(self, path: Path) -> bool:
+        """True when the file's content is of this format; never raises for readable files."""
+        ...
+
+    def read(self, path: Path, since: Cursor, *, quiet: bool, until: int | None = None) -> Transcript:
+        """Return the turns from `since.resume` on.
+
+        `quiet` says that the file has not changed for a while, so that nothing needs to be held back. `until` fixes the
+        end (a byte offset that an earlier read returned as `cursor.off`): bytes behind it are not looked at and nothing
+        is held, so that a retry sees the same turns (product H6).
+        Raises SourceGone, SourceUnreadable, or SourceFormat when nothing in the file is of this format.
+        """
+        ...

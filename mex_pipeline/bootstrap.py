@@ -1,0 +1,137 @@
+"""The composition root: the one place that names concrete classes and opens the heavy doors."""
+
+from __future__ import annotations
+
+import os
+from contextlib import asynccontextmanager, contextmanager
+from typing import TYPE_CHECKING
+
+from mex_pipeline import messages, settings, yaml_file
+from mex_pipeline.app import App, AsyncApp
+from mex_pipeline.clock import SystemClock
+from mex_pipeline.domain.schema import Schema, parse
+from mex_pipeline.errors import MexError
+from mex_pipeline.paths import Home
+from mex_pipeline.resources import prompt_texts
+from mex_pipeline.services import setup
+from mex_pipeline.store.database import Database
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterator
+
+    from mex_pipeline.domain.wording import Language
+    from mex_pipeline.services.extractor import Extractor
+    from mex_pipeline.services.heartbeat import Runs
+    from mex_pipeline.settings import Settings
+    from mex_pipeline.store.async_database import AsyncDatabase
+
+
+@contextmanager
+def open_app(language: Language) -> Iterator[App]:
+    """Open the home for one command, made first when it does not exist (product A3)."""
+    home = Home.from_environment()
+    is_new = setup.initialise(home, language)
+    found = settings.load(home.config)
+    database = Database.open(home.database)
+    try:
+        yield App(home, found, load_schema(home), database, SystemClock(), language, is_new)
+    finally:
+        database.close()
+
+
+def load_schema(home: Home) -> Schema:
+    """Return the home's schema; raises InvalidInput naming the file and the place that is wrong."""
+    try:
+        schema, _ = parse(yaml_file.load(home.schema))
+    except MexError as error:
+        error.params.setdefault("file", str(home.schema))
+        raise
+    return schema
+
+
+def worker_settings() -> tuple[Home, Settings]:
+    """Return the home a worker serves, made when it does not exist, and its settings."""
+    home = Home.from_environment()
+    language = messages.choose(os.environ.get("MEX_LANG"))
+    setup.initialise(home, language)
+    found = settings.load(home.config)
+    messages.activate(messages.choose(os.environ.get("MEX_LANG"), found.language))
+    return home, found
+
+
+def describe(error: MexError) -> str:
+    """Return an error in the active language: what happened and what to do."""
+    return " ".join(part for part in messages.render(error) if part)
+
+
+@asynccontextmanager
+async def open_async_app(home: Home) -> AsyncIterator[AsyncApp]:
+    """Open the home for the extraction pipeline, with the extractor its settings ask for."""
+    from mex_pipeline.store.async_database import AsyncDatabase
+
+    found = settings.load(home.config)
+    schema = load_schema(home)
+    language = messages.choose(os.environ.get("MEX_LANG"), found.language)
+    database = await AsyncDatabase.open(home.database)
+    try:
+        extractor = await _extractor(found, schema, language, database)
+        try:
+            yield AsyncApp(home, found, schema, database, SystemClock(), language, extractor)
+        finally:
+            await extractor.aclose()
+    finally:
+        await database.close()
+
+
+async def _extractor(found: Settings, schema: Schema, language: Language, database: AsyncDatabase) -> Extractor:
+    """The configured model, or the built-in rules when none is configured at all (product C9)."""
+    found.llm.require_whole()
+    if not found.llm.is_configured:
+        from mex_pipeline.services.rule_extractor import RuleExtractor
+
+        return RuleExtractor(schema)
+    from mex_pipeline.domain.schema import slot_lines
+    from mex_pipeline.llm.client import OpenAICompatible
+    from mex_pipeline.llm.prompts import Prompts
+    from mex_pipeline.services.model_extractor import FormatMemory, ModelExtractor
+
+    formats = FormatMemory(database, SystemClock(), found.llm.base_url, found.llm.model)
+    llm = OpenAICompatible(
+        base_url=found.llm.base_url,
+        api_key=found.llm.key(os.environ),
+        model=found.llm.model,
+        timeout_seconds=found.llm.timeout_seconds,
+        max_retries=found.llm.max_retries,
+        retry_base_seconds=found.llm.retry_base_seconds,
+        response_format=await formats.recall(),
+    )
+    parts, repair = prompt_texts(language)
+    prompts = Prompts(parts, repair, language)
+    return ModelExtractor(llm, database, SystemClock(), prompts, schema, slot_lines(schema, language), formats)
+
+
+async def run_job(home: Home, job_id: str, runs: Runs) -> bool:
+    """Run one job in this process; False when it could not be claimed now."""
+    from mex_pipeline.services.extraction import execute
+
+    async with open_async_app(home) as app:
+        return await execute(app, job_id, runs)
+
+
+def run_job_here(app: App, job_id: str) -> None:
+    """Run a job in the foreground, without Huey, until it has ended or must wait (product C1, H2).
+
+    When a worker was faster, its end is waited for.
+    """
+    import asyncio
+
+    from mex_pipeline import lease
+    from mex_pipeline.services.foreground import drive
+    from mex_pipeline.services.heartbeat import Runs
+
+    owner = lease.Owner(app.home.run)
+    try:
+        with Runs(owner.name, app.home.database, app.clock) as runs:
+            asyncio.run(drive(app, job_id, lambda: run_job(app.home, job_id, runs)))
+    finally:
+        owner.close()

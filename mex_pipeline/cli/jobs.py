@@ -1,0 +1,175 @@
+"""`mex jobs list|show|wait|cancel|retry`, and how a job is shown."""
+
+import sys
+from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from typing import Annotated, Any
+
+import typer
+
+from mex_pipeline import messages
+from mex_pipeline.app import App
+from mex_pipeline.cli import output
+from mex_pipeline.cli.options import JsonOption, LangOption, session, t
+from mex_pipeline.clock import iso_of_millis, parse_span, to_local
+from mex_pipeline.domain.job import Job, JobState
+from mex_pipeline.domain.structured import render
+from mex_pipeline.services import jobs, workers
+from mex_pipeline.services.results import job_plain
+
+Ids = Annotated[list[str], typer.Argument(metavar="ID...", help=t("help.job_id"))]
+
+
+def plain(app: App, job: Job) -> dict[str, Any]:
+    """Return a job's JSON object; a job that has no result yet still tells what it has cost."""
+    shape = job_plain(job)
+    if "usage" not in shape:
+        shape["usage"] = jobs.tokens(app.db, job)
+    return shape
+
+
+def list_jobs(
+    state: Annotated[str | None, typer.Option("--state", help=t("help.state"))] = None,
+    limit: Annotated[int, typer.Option("--limit", help=t("help.limit"))] = 50,
+    as_json: JsonOption = False,
+    lang: LangOption = None,
+) -> None:
+    states = tuple(one.strip() for one in (state or "").split(",") if one.strip())
+    with session() as app:
+        found = jobs.page(app, states=states, limit=limit)
+        output.emit([plain(app, job) for job in found], [_line(job) for job in found] or [t("note.jobs_empty")])
+
+
+def show(
+    identifier: Annotated[str, typer.Argument(metavar="ID", help=t("help.job_id"))],
+    as_json: JsonOption = False,
+    lang: LangOption = None,
+) -> None:
+    with session() as app:
+        job = jobs.get(app.db, identifier)
+        output.emit(plain(app, job), lines(app, job))
+
+
+def wait(
+    identifiers: Ids,
+    timeout: Annotated[str | None, typer.Option("--timeout", help=t("help.timeout"))] = None,
+    as_json: JsonOption = False,
+    lang: LangOption = None,
+) -> None:
+    seconds = None if timeout is None else float(timeout) if timeout.isdigit() else parse_span(timeout).total_seconds()
+    with session() as app:
+        wanted = [jobs.get(app.db, one).id for one in identifiers]
+        if not workers.will_run(app) and any(not jobs.get(app.db, one).state.is_final for one in wanted):
+            output.note(t("note.worker_absent", id=wanted[0]))
+        ended = []
+        for one in wanted:
+            with _progress() as tell:
+                ended.append(jobs.wait(app, one, timeout=seconds, on_change=tell))
+        shown = [plain(app, job) for job, _ in ended]
+        text = [line for job, _ in ended for line in lines(app, job)]
+        output.emit(shown[0] if len(shown) == 1 else shown, text)
+        raise typer.Exit(max(exit_code(job) if done else 2 for job, done in ended))
+
+
+def cancel(identifiers: Ids, as_json: JsonOption = False, lang: LangOption = None) -> None:
+    with session() as app:
+        changed = [jobs.cancel(app, one) for one in identifiers]
+        output.emit([plain(app, job) for job in changed], [t(f"done.cancel_{job.state}", id=job.id) for job in changed])
+
+
+def retry(identifiers: Ids, as_json: JsonOption = False, lang: LangOption = None) -> None:
+    with session() as app:
+        changed = [jobs.retry(app, one) for one in identifiers]
+        present = workers.ensure_running(app)
+        output.emit(
+            [plain(app, job) for job in changed],
+            [t("done.retry", id=job.id) for job in changed] + [t(f"note.worker_{present}", id=changed[0].id)],
+        )
+
+
+def finish(app: App, job: Job) -> None:
+    """Show how a foreground job went and exit with its code."""
+    if job.state is JobState.SUCCEEDED or output.wants_json():
+        output.emit(plain(app, job), _summary(app, job))
+    if job.state is not JobState.SUCCEEDED:
+        _complain(job)
+    raise typer.Exit(exit_code(job))
+
+
+def exit_code(job: Job) -> int:
+    """0 for success, 1 for cancelled, 2 for failed and for what waits for a person (product H8)."""
+    return {JobState.SUCCEEDED: 0, JobState.CANCELLED: 1}.get(job.state, 2)
+
+
+def _complain(job: Job) -> None:
+    error = job.last_error or {"code": job.reason or job.state, "params": {}}
+    what, hint = messages.render_code(error["code"], error["params"])
+    key = "note.job_failed" if job.state.is_final else "note.job_waits"
+    output.note(t("label.error", text=f"{what} {hint}".strip()))
+    output.note(t(key, id=job.id, when=to_local(iso_of_millis(job.available_at) or "")))
+
+
+def _line(job: Job) -> str:
+    source = job.payload.get("path") or t("label.given_text")
+    result = job.result or {}
+    counts = t("label.counts", **{key: len(result.get(key, [])) for key in ("added", "updated", "discarded")})
+    outcome = job.outcome and t(f"outcome.{job.outcome}")
+    parts = [job.id, t(f"state.{job.state}"), outcome or "", counts if result else "", source]
+    return f"{to_local(iso_of_millis(job.created_at) or '')}  " + " · ".join(part for part in parts if part)
+
+
+def lines(app: App, job: Job) -> list[str]:
+    """Return a job for people: where it stands, what it wrote, what it did not and why."""
+    shown = [_line(job)]
+    if job.progress_total and not job.state.is_final:
+        shown.append(t("note.progress", done=job.progress_done or 0, total=job.progress_total))
+    if job.state is not JobState.SUCCEEDED and job.last_error:
+        what, hint = messages.render_code(job.last_error["code"], job.last_error["params"])
+        shown.append(t("label.last_error", text=f"{what} {hint}".strip()))
+    if job.state.is_waiting:
+        shown.append(t("note.attempts", attempt=job.attempt, most=job.max_attempts))
+        shown.append(t("note.next_run", when=to_local(iso_of_millis(job.available_at) or "")))
+    return shown + (_summary(app, job) if job.result else [])
+
+
+def _summary(app: App, job: Job) -> list[str]:
+    """The seed's summary (seed 004 §6.1 step 8), with what was written and whose words say so."""
+    result = job.result or {}
+    skipped = [t(f"skipped.{job.reason}")] if job.outcome == "skipped" and job.reason else []
+    counts = {key: len(result.get(key, [])) for key in ("added", "updated", "retired", "discarded")}
+    shown = [*skipped, t("done.extracted", **counts)]
+    written = [("+", one) for one in result.get("added", [])]
+    written += [("~", one["after"]) for one in result.get("updated", [])]
+    written += [("-", one) for one in result.get("retired", [])]
+    for sign, one in written:
+        slot = app.schema.find(one["topic"], one["sub_topic"])
+        place = f"{one['topic']}.{one['sub_topic']}" if one["sub_topic"] else one["topic"] or "—"
+        shown.append(f"{sign} {place}: {render(slot, one['content'], messages.active())}  [{one['confidence']}]")
+        if one["evidence"]:
+            shown.append(f"    {t('label.evidence', text=' '.join(one['evidence'].split()))}")
+    shown += [output.discarded_line(one) for one in result.get("discarded", [])]
+    if result.get("inferred_count"):
+        shown.append(t("note.inferred", count=result["inferred_count"]))
+    usage = result.get("usage", {})
+    if result.get("extractor") == "rules" and job.outcome != "skipped":
+        shown.append(t("note.rules_only"))
+    elif usage.get("calls") or usage.get("reused"):
+        shown.append(t("note.usage", **usage))
+    return shown
+
+
+@contextmanager
+def _progress() -> Iterator[Callable[[Job], None]]:
+    """A live line on a terminal; silence elsewhere and with `--json`."""
+    if output.wants_json() or not sys.stderr.isatty():
+        yield lambda _: None
+        return
+    from rich.console import Console  # noqa: PLC0415 - 50 ms that only a waiting terminal pays
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn  # noqa: PLC0415
+
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("", total=None)
+        yield lambda job: bar.update(
+            task, description=t(f"state.{job.state}"), completed=job.progress_done or 0, total=job.progress_total
+        )

@@ -1,0 +1,107 @@
+"""`mex add`, `mex get`, `mex list`."""
+
+import os
+import sys
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from mex_pipeline.cli import output
+from mex_pipeline.cli.options import JsonOption, LangOption, SubTopicOption, TopicOption, session, t
+from mex_pipeline.domain.memory import Actor, Confidence
+from mex_pipeline.errors import InvalidInput
+from mex_pipeline.services import memories
+from mex_pipeline.services.results import history_plain, memory_plain, source_plain
+
+_AGENTS = ("CLAUDECODE", "OPENCODE", "GEMINI_CLI")
+
+
+class By(StrEnum):
+    """Who writes (product F4)."""
+
+    user = "user"
+    ai = "ai"
+
+
+def add(
+    content: Annotated[str, typer.Option("--content", help=t("help.content"))],
+    topic: TopicOption = None,
+    sub_topic: SubTopicOption = None,
+    confidence: Annotated[Confidence | None, typer.Option("--confidence", help=t("help.confidence"))] = None,
+    expires: Annotated[str | None, typer.Option("--expires", help=t("help.expires"))] = None,
+    since: Annotated[str | None, typer.Option("--since", help=t("help.valid_since"))] = None,
+    by: Annotated[By | None, typer.Option("--by", help=t("help.by"))] = None,
+    as_json: JsonOption = False,
+    lang: LangOption = None,
+) -> None:
+    actor = Actor(by) if by is not None else _writer()
+    with session() as app:
+        memory = memories.add(
+            app,
+            content=content,
+            topic=topic,
+            sub_topic=sub_topic,
+            confidence=confidence,
+            expires=expires,
+            since=since,
+            actor=actor,
+        )
+        if memories.is_past(app, memory):
+            output.note(t("note.expires_in_past"))
+        output.emit(memory_plain(memory), [t("done.added", id=memory.id, content=memory.content)])
+
+
+def _writer() -> Actor:
+    """An agent that runs `mex` has its variable set and no terminal on stdin (product F4)."""
+    agent = any(os.environ.get(name) for name in _AGENTS) or any(name.startswith("CODEX_") for name in os.environ)
+    return Actor.AI if agent and not sys.stdin.isatty() else Actor.USER
+
+
+def get(
+    identifier: Annotated[str, typer.Argument(metavar="ID", help=t("help.id"))],
+    as_json: JsonOption = False,
+    lang: LangOption = None,
+) -> None:
+    with session() as app:
+        memory, sources, history = memories.get(app, identifier)
+    # Always JSON (seed 004 §5.1, product G16).
+    output.json_value(
+        memory_plain(memory)
+        | {"sources": [source_plain(one) for one in sources], "history": [history_plain(one) for one in history]}
+    )
+
+
+def list_memories(
+    topic: TopicOption = None,
+    sub_topic: SubTopicOption = None,
+    include_forgotten: Annotated[bool, typer.Option("--include-forgotten", help=t("help.include_forgotten"))] = False,
+    limit: Annotated[int | None, typer.Option("--limit", help=t("help.limit"))] = None,
+    offset: Annotated[int, typer.Option("--offset", help=t("help.offset"))] = 0,
+    everything: Annotated[bool, typer.Option("--all", help=t("help.all"))] = False,
+    as_json: JsonOption = False,
+    lang: LangOption = None,
+) -> None:
+    if everything and limit:
+        raise InvalidInput("all_with_limit")
+    unlimited = everything or (limit is None and output.wants_json())
+    with session() as app:
+        page = memories.page(
+            app,
+            topic=topic,
+            sub_topic=sub_topic,
+            include_forgotten=include_forgotten,
+            limit=None if unlimited else 10 if limit is None else limit,
+            offset=offset,
+        )
+        lines = [
+            line
+            for number, memory in enumerate(page.memories, offset + 1)
+            for line in output.memory_lines(memory, app.schema, number)
+        ]
+    shown = offset + len(page.memories)
+    if not page.memories:
+        lines = [t("note.list_empty")]
+    elif shown < page.total:
+        lines.append(t("note.list_more", first=offset + 1, last=shown, total=page.total))
+    output.emit([memory_plain(memory) for memory in page.memories], lines)

@@ -1,0 +1,163 @@
+"""Whether the words a candidate rests on were really said, and by whom (product B3, F1)."""
+
+import re
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass, replace
+
+from mex_pipeline.domain.candidate import Action, Candidate
+from mex_pipeline.domain.conversation import Chunk, Turn
+from mex_pipeline.domain.memory import Confidence, Source
+from mex_pipeline.domain.rules import at_most
+from mex_pipeline.domain.schema import Schema
+from mex_pipeline.domain.structured import text_fields
+from mex_pipeline.domain.text import CJK, find_quote, normalised
+from mex_pipeline.domain.wording import OPEN_ENDS
+
+_PAIRS = re.compile(
+    r"“([^”]+)”|\"([^\"]+)\"|＂([^＂]+)＂|「([^」]+)」|『([^』]+)』|«([^»]+)»|„([^“”]+)[“”]|`([^`]+)`"
+    r"|(?<![A-Za-z0-9])['‘](.+?)['’](?![A-Za-z0-9])"
+)
+_LEAD_IN = re.compile(
+    r"(?:用户|本人)[^：:“\"「]{0,12}?"
+    r"(?:(?:说|提到|提及|表示|表达|指出|透露|写道|回答|自述|陈述)(?:过|道|了)?[：:，,]?|[：:])\s*"
+    r"|(?:the\s+)?user(?:\s+\w+)?\s+(?:said|says|stated|states|mentioned|mentions|wrote|writes|noted|explained"
+    r"|confirmed|reported|replied|answered)(?:\s+that)?[:,]?\s*"
+    r"|user:\s*",
+    re.IGNORECASE,
+)
+_CJK = re.compile(f"[{CJK}]")
+_DATE = re.compile(r"[0-9]{4}(?:[-/.年][0-9]{1,2}(?:[-/.月][0-9]{1,2})?)?[年月日]?(?:t?[0-9:]+z?)?")
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where the chunks of a job come from; without speakers every turn counts as the user's (product B3)."""
+
+    agent: str
+    session_id: str | None = None
+    project: str | None = None
+    source_file: str | None = None
+    job_id: str | None = None
+    has_speakers: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class _Hit:
+    turn: Turn
+    start: int
+    end: int
+
+
+def verify(candidate: Candidate, chunk: Chunk, origin: Origin) -> Candidate:
+    """Return the candidate with its source: the message, and the words as they stand there when they do (product B3).
+
+    The words are `quote`, else those inside the quotation marks of `evidence`, else `evidence` without its lead-in.
+    They count in new turns only, never in context: first in the turn the candidate names, then in the user's turns,
+    then, for what is inferred, in the assistant's. Unless the user said the words the tier is `inferred` at best (F1).
+    A quote that was not found stays in the source, unverified, with the message the candidate names if it is new.
+    """
+    fresh = {number: turn for number, turn, is_context in chunk.numbered if not is_context}
+    named = None if candidate.turn is None else fresh.get(candidate.turn)
+    ordered = _search_order(chunk.turns, named, origin)
+    if not candidate.is_ai_inferred:
+        ordered = [turn for turn in ordered if _is_users(turn, origin)]
+    hit = next(_hits(candidate, ordered), None)
+    turn = hit.turn if hit else named
+    source = _source(turn, origin)
+    if hit is None:
+        source = replace(source, quote=candidate.quote)
+    else:
+        words = hit.turn.text[hit.start : hit.end]
+        source = replace(source, quote=words, quote_start=hit.start, quote_end=hit.end, verified=True)
+    is_said_by_user = hit is not None and _is_users(hit.turn, origin)
+    confidence = candidate.confidence if is_said_by_user else at_most(Confidence.INFERRED, candidate.confidence)
+    return replace(candidate, source=source, confidence=confidence)
+
+
+def is_echo(
+    candidate: Candidate, *, examples: Collection[str], known: Collection[str], chunk: Chunk, schema: Schema
+) -> bool:
+    """True when the model repeated the prompt: the content is an example or known value nobody said (product B3).
+
+    In a structured slot every field has to be such a value. Dates are exempt, being resolved from other words, and so
+    are `retire` and the value a candidate `replaces`, which must repeat what is known.
+    """
+    if candidate.action is Action.RETIRE:
+        return False
+    slot = schema.find(candidate.topic, candidate.sub_topic)
+    is_structured = slot is not None and bool(slot.fields)
+    parts = _parts(candidate.content) if is_structured else [candidate.content]
+    values = [value for value in parts if not _is_date(value)]
+    turns = [*chunk.context, *chunk.turns]
+    if not values or any(find_quote(turn.text, value) for turn in turns for value in values):
+        return False
+    prompted = {normalised(part) for content in (*examples, *known) for part in (content, *_parts(content))}
+    return all(normalised(value) in prompted for value in values)
+
+
+def _source(turn: Turn | None, origin: Origin) -> Source:
+    """The source as far as it is known without the words."""
+    source = Source(
+        agent=origin.agent,
+        session_id=origin.session_id,
+        project=origin.project,
+        source_file=origin.source_file,
+        job_id=origin.job_id,
+    )
+    if turn is None:
+        return source
+    return replace(
+        source,
+        session_id=turn.session_id or origin.session_id,
+        message_id=turn.message_id,
+        message_key=turn.key,
+        role="user" if _is_users(turn, origin) else turn.role,
+        said_at=turn.at,
+    )
+
+
+def _is_users(turn: Turn, origin: Origin) -> bool:
+    return turn.role == "user" or not origin.has_speakers
+
+
+def _search_order(turns: Iterable[Turn], named: Turn | None, origin: Origin) -> list[Turn]:
+    """The named turn, then the user's turns, then the others, each in the order of the conversation."""
+    return sorted(turns, key=lambda turn: (turn is not named, not _is_users(turn, origin)))
+
+
+def _hits(candidate: Candidate, turns: list[Turn]) -> Iterator[_Hit]:
+    for words in _claims(candidate):
+        for turn in turns:
+            place = find_quote(turn.text, words)
+            if place is not None:
+                yield _Hit(turn, *place)
+
+
+def _claims(candidate: Candidate) -> list[str]:
+    """The words the candidate says it rests on, the longest first; what is too short to prove anything is left out."""
+    if candidate.quote and candidate.quote.strip():
+        claims = [candidate.quote]
+    else:
+        evidence = (candidate.evidence or "").strip()
+        inside = [next(filter(None, match)) for match in _PAIRS.findall(evidence)]
+        lead_in = _LEAD_IN.match(evidence)
+        claims = inside or [evidence[lead_in.end() :] if lead_in else evidence]
+    return sorted((words for words in claims if not _is_trivial(words)), key=len, reverse=True)
+
+
+def _is_trivial(words: str) -> bool:
+    """True below two CJK characters or three other letters and digits, a mixture counted in proportion."""
+    counted = [char for char in normalised(words) if char.isalnum()]
+    cjk = sum(1 for char in counted if _CJK.match(char))
+    return cjk * 3 + (len(counted) - cjk) * 2 < 6
+
+
+def _parts(content: str) -> list[str]:
+    """The values of a JSON object of texts; other content is one value."""
+    fields = text_fields(content)
+    return list(fields.values()) if fields else [content]
+
+
+def _is_date(value: str) -> bool:
+    text = normalised(value)
+    return text in OPEN_ENDS or _DATE.fullmatch(text) is not None

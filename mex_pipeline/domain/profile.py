@@ -1,0 +1,155 @@
+"""What the profile shows: the projection of the active memories onto the schema, cut to a budget (seed 004 §6.2)."""
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from mex_pipeline.domain.budget import estimate_tokens, split
+from mex_pipeline.domain.memory import Memory
+from mex_pipeline.domain.render import SHOWN, hint_texts, line_text, topic_text
+from mex_pipeline.domain.schema import Schema, Slot
+from mex_pipeline.domain.view import Cut, Fitted, Line, ProfileView, SlotView, TopicView
+from mex_pipeline.domain.wording import Language, words
+
+RECENT_LIMIT = 5
+"""How many recent records the profile shows by default (product G5)."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Offer:
+    """A line with its price in tokens and the prices of what has to stand around it, by what they are for."""
+
+    line: Line
+    tokens: int
+    frame: Mapping[str, int]
+
+
+def project(
+    schema: Schema,
+    memories: Iterable[Memory],
+    now: str,
+    topics: Collection[str] | None = None,
+    *,
+    recent: Iterable[Memory] = (),
+    recent_limit: int = RECENT_LIMIT,
+    earlier: Mapping[str, str] | None = None,
+) -> ProfileView:
+    """Return the view of all memories active at `now` (UTC ISO) that fill a declared slot (seed 004 ADR-4, §6.2).
+
+    A unique slot shows one memory, a slot of many the best three: by confidence, then by `updated_at`, then in the
+    order given. `recent` are records newest first, of which `recent_limit` are shown (0: none). `topics` limits both.
+    `earlier` maps the id of a memory to the confirmed content it stands in for (product C6).
+    Raises InvalidSlot for a topic the schema does not have.
+    """
+    for topic in topics or ():
+        schema.locate(topic, None)
+    held = defaultdict[tuple[str, str], list[Memory]](list)
+    for memory in memories:
+        if memory.slot is not None and memory.is_active(now):
+            held[memory.slot].append(memory)
+    cut: list[Cut] = []
+    views = []
+    for entry in schema.topics.values():
+        if topics is not None and entry.name not in topics:
+            continue
+        slots = [
+            (slot, held[slot.topic, slot.name]) for slot in entry.slots.values() if (slot.topic, slot.name) in held
+        ]
+        if slots:
+            views.append(TopicView(entry, tuple(_slot_view(slot, rows, earlier or {}, cut) for slot, rows in slots)))
+    records = [
+        Line(memory)
+        for memory in recent
+        if memory.slot is None and memory.is_active(now) and (topics is None or memory.topic in topics)
+    ]
+    cut.extend(Cut(line, "beyond_top") for line in records[recent_limit:])
+    return ProfileView(tuple(views), tuple(records[:recent_limit]), tuple(cut))
+
+
+def fit(view: ProfileView, max_tokens: int, language: Language) -> Fitted:
+    """Return the view cut to `max_tokens`, 70 % for the slots and 30 % for the recent records, less a reserve.
+
+    Of the slots the least sure lines go first, of equally sure ones the oldest; of the records the oldest
+    (seed 004 §6.2). A line that alone is more than its share goes before all others. Totals stay those of the store.
+    The title always stays. One sort, no second rendering.
+    """
+    body_tokens, recent_tokens = split(max_tokens)
+    title = estimate_tokens(words(language).title)
+    body, body_cut, body_spent = _take(_body_offers(view, language), body_tokens - title)
+    recent, recent_cut, recent_spent = _take(_recent_offers(view, language), recent_tokens)
+    kept = replace(
+        view,
+        topics=_with_lines(view.topics, body),
+        recent=tuple(line for line in view.recent if line.memory.id in recent),
+        cut=(*view.cut, *body_cut, *recent_cut),
+    )
+    return Fitted(kept, title + body_spent + recent_spent)
+
+
+def _rank(memory: Memory) -> tuple[float, str]:
+    return memory.confidence.weight, memory.updated_at
+
+
+def _slot_view(slot: Slot, memories: list[Memory], earlier: Mapping[str, str], cut: list[Cut]) -> SlotView:
+    ranked = sorted(memories, key=_rank, reverse=True)
+    lines = [Line(memory, slot, earlier.get(memory.id)) for memory in ranked]
+    shown = 1 if slot.unique else SHOWN
+    cut.extend(Cut(line, "beyond_top") for line in lines[shown:])
+    return SlotView(slot, tuple(lines[:shown]), len(lines))
+
+
+def _body_offers(view: ProfileView, language: Language) -> list[_Offer]:
+    """Every line of the slots with what it costs, the last to be cut first."""
+    offers: list[_Offer] = []
+    for topic_view in view.topics:
+        heading = estimate_tokens(topic_text(topic_view.topic))
+        for slot_view in topic_view.slots:
+            hint = sum(estimate_tokens(text) for text in hint_texts(slot_view, language))
+            frame = {topic_view.topic.name: heading, slot_view.slot.path: hint}
+            offers.extend(_Offer(line, _price(line, language), frame) for line in slot_view.lines)
+    return sorted(offers, key=lambda offer: _rank(offer.line.memory), reverse=True)
+
+
+def _recent_offers(view: ProfileView, language: Language) -> list[_Offer]:
+    frame = {"": estimate_tokens(words(language).recent)}
+    return [_Offer(line, _price(line, language), frame) for line in view.recent]
+
+
+def _price(line: Line, language: Language) -> int:
+    return estimate_tokens(line_text(line, language))
+
+
+def _take(offers: Sequence[_Offer], budget: int) -> tuple[set[str], list[Cut], int]:
+    """Return the ids that are kept, the cuts, and the tokens spent: offers in order until the first does not fit."""
+    kept: set[str] = set()
+    cut: list[Cut] = []
+    framed: set[str] = set()
+    spent = 0
+    is_full = False
+    for offer in offers:
+        if offer.tokens + sum(offer.frame.values()) > budget:
+            cut.append(Cut(offer.line, "too_long"))
+            continue
+        price = offer.tokens + sum(tokens for name, tokens in offer.frame.items() if name not in framed)
+        is_full = is_full or spent + price > budget
+        if is_full:
+            cut.append(Cut(offer.line, "over_budget"))
+            continue
+        kept.add(offer.line.memory.id)
+        framed.update(offer.frame)
+        spent += price
+    return kept, cut, spent
+
+
+def _with_lines(topics: tuple[TopicView, ...], kept: set[str]) -> tuple[TopicView, ...]:
+    """The same views with the kept lines only, without slots and topics that have none left."""
+    left = []
+    for topic_view in topics:
+        slots = [
+            replace(slot_view, lines=tuple(line for line in slot_view.lines if line.memory.id in kept))
+            for slot_view in topic_view.slots
+        ]
+        filled = tuple(slot_view for slot_view in slots if slot_view.lines)
+        if filled:
+            left.append(replace(topic_view, slots=filled))
+    return tuple(left)

@@ -1,0 +1,234 @@
+"""From candidates to changes: the pure decision between what was proposed and what is known (seed 004 §6.1, §7.2)."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+
+from mex_pipeline.domain.candidate import Action, Candidate, Discarded
+from mex_pipeline.domain.changes import Add, Change, ChangeSet, Reinforce, Retire, Revise
+from mex_pipeline.domain.memory import Confidence, Memory
+from mex_pipeline.domain.schema import Schema
+from mex_pipeline.domain.text import normalised
+
+SUPERSEDED = "superseded"
+RETIRED = "retire"
+
+Told = tuple[str, str]
+"""(message key, normalised content): what a message has already yielded."""
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """What the store holds for the slots in question, read inside the commit (product C3).
+
+    `active` are the live memories of those slots, `retired` the forgotten ones that carry a `valid_to` (a dated mark,
+    product B11), `told` what each message has already yielded, forgotten memories included.
+    """
+
+    active: tuple[Memory, ...] = ()
+    retired: tuple[Memory, ...] = ()
+    told: frozenset[Told] = frozenset()
+
+
+@dataclass(slots=True)
+class _Desk:
+    """The working state while candidates are decided one after the other."""
+
+    schema: Schema
+    now: str
+    new_id: Callable[[], str]
+    active: dict[str, Memory]
+    retired: tuple[Memory, ...]
+    told: frozenset[Told]
+    changes: list[Change] = field(default_factory=list)
+    discarded: list[Discarded] = field(default_factory=list)
+
+    def in_slot(self, slot: tuple[str, str]) -> list[Memory]:
+        return [memory for memory in self.active.values() if memory.slot == slot]
+
+    def drop(self, candidate: Candidate, reason: str) -> None:
+        self.discarded.append(Discarded(candidate.content, reason))
+
+
+def reconcile(
+    candidates: Iterable[Candidate], snapshot: Snapshot, schema: Schema, *, now: str, new_id: Callable[[], str]
+) -> ChangeSet:
+    """Return what to write for checked candidates (`domain.rules`, `domain.evidence`), in the order they were said.
+
+    `now` is UTC ISO; `new_id` gives fresh memory ids. Unique slots are replaced, many slots and records grow, repeats
+    reinforce, `retire` takes one value away (seed 004 §3.5, §6.1 step 6, §7.2; product B5, B11, C6).
+    """
+    desk = _Desk(
+        schema, now, new_id, {memory.id: memory for memory in snapshot.active}, snapshot.retired, snapshot.told
+    )
+    for candidate in sorted(candidates, key=lambda one: _said(one, now)):
+        _decide(desk, candidate)
+    return ChangeSet(tuple(desk.changes), tuple(desk.discarded))
+
+
+def _said(candidate: Candidate, now: str) -> str:
+    """When the statement was made; text without times counts as said now."""
+    return (candidate.source.said_at if candidate.source else None) or now
+
+
+def _decide(desk: _Desk, candidate: Candidate) -> None:
+    key = candidate.source.message_key if candidate.source else None
+    if key is not None and candidate.action is not Action.RETIRE and (key, normalised(candidate.content)) in desk.told:
+        desk.drop(candidate, "already_extracted")
+    elif candidate.slot is None:
+        _add(desk, candidate)
+    elif candidate.action is Action.RETIRE:
+        _retire(desk, candidate, candidate.slot)
+    elif _is_unique(desk, candidate.slot):
+        _fill_unique(desk, candidate, candidate.slot)
+    else:
+        _grow_many(desk, candidate, candidate.slot)
+
+
+def _is_unique(desk: _Desk, slot: tuple[str, str]) -> bool:
+    found = desk.schema.find(*slot)
+    return found is not None and found.unique
+
+
+def _fill_unique(desk: _Desk, candidate: Candidate, slot: tuple[str, str]) -> None:
+    held = desk.in_slot(slot)
+    same = next((memory for memory in held if _same(memory, candidate)), None)
+    if same is not None:
+        _reinforce(desk, candidate, same)
+    elif not held:
+        _add(desk, candidate)
+    elif (current := max(held, key=lambda memory: memory.valid_from)).valid_from > _said(candidate, desk.now):
+        _file_as_superseded(desk, candidate, current)
+    else:
+        _revise(desk, _weakened(candidate, current), current)
+
+
+def _grow_many(desk: _Desk, candidate: Candidate, slot: tuple[str, str]) -> None:
+    held = desk.in_slot(slot)
+    same = next((memory for memory in held if _same(memory, candidate)), None)
+    replaced = _named(held, candidate.replaces)
+    if same is not None:
+        _reinforce(desk, candidate, same)
+    elif any(_same(mark, candidate) and _outdates(mark, candidate, desk.now) for mark in desk.retired):
+        desk.drop(candidate, "retracted_later")
+    elif replaced is not None and replaced.valid_from <= _said(candidate, desk.now):
+        _revise(desk, _weakened(candidate, replaced), replaced)
+    else:
+        _add(desk, candidate)
+
+
+def _outdates(mark: Memory, candidate: Candidate, now: str) -> bool:
+    """True when the value was taken back after the candidate was said."""
+    return mark.slot == candidate.slot and mark.valid_to is not None and mark.valid_to > _said(candidate, now)
+
+
+def _same(memory: Memory, candidate: Candidate) -> bool:
+    return memory.slot == candidate.slot and normalised(memory.content) == normalised(candidate.content)
+
+
+def _named(held: list[Memory], target: str | None) -> Memory | None:
+    """The active value a candidate says it replaces, by handle (`#` and the first characters of the id) or content."""
+    if target is None:
+        return None
+    if target.startswith("#"):
+        found = [memory for memory in held if len(target) > 4 and memory.id.startswith(target[1:].lower())]
+    else:
+        found = [memory for memory in held if normalised(memory.content) == normalised(target)]
+    return found[0] if len(found) == 1 else None
+
+
+def _weakened(candidate: Candidate, over: Memory) -> Candidate:
+    """Over a confirmed value only the user's own verified words apply as said; all else is a doubt (product C6)."""
+    verified = candidate.source is not None and candidate.source.verified and candidate.source.role == "user"
+    if over.confidence is not Confidence.CONFIRMED or verified:
+        return candidate
+    return replace(
+        candidate, action=Action.UNCERTAIN_UPDATE, confidence=Confidence.UNCERTAIN, is_ai_inferred=True
+    )
+
+
+def _memory(desk: _Desk, candidate: Candidate) -> Memory:
+    said = _said(candidate, desk.now)
+    return Memory(
+        id=desk.new_id(),
+        topic=candidate.topic,
+        sub_topic=candidate.sub_topic,
+        content=candidate.content,
+        is_ai_inferred=candidate.is_ai_inferred,
+        confidence=candidate.confidence,
+        evidence=candidate.evidence or candidate.quote,
+        created_at=desk.now,
+        updated_at=desk.now,
+        valid_from=said,
+        occurred_at=candidate.occurred_at,
+        last_seen_at=said,
+    )
+
+
+def _add(desk: _Desk, candidate: Candidate) -> None:
+    memory = _memory(desk, candidate)
+    desk.active[memory.id] = memory
+    desk.changes.append(Add(memory, candidate.source))
+
+
+def _file_as_superseded(desk: _Desk, candidate: Candidate, current: Memory) -> None:
+    """An older statement that arrives late fills history and never replaces a newer one (product B11)."""
+    if candidate.action is not Action.UNCERTAIN_UPDATE:
+        past = replace(
+            _memory(desk, candidate),
+            valid_to=current.valid_from,
+            forgotten_at=desk.now,
+            forgotten_reason=SUPERSEDED,
+        )
+        desk.changes.append(Add(past, candidate.source))
+    desk.drop(candidate, "older_statement")
+
+
+def _revise(desk: _Desk, candidate: Candidate, before: Memory) -> None:
+    said = _said(candidate, desk.now)
+    after = replace(
+        before,
+        content=candidate.content,
+        is_ai_inferred=candidate.is_ai_inferred,
+        confidence=candidate.confidence,
+        evidence=candidate.evidence or candidate.quote,
+        updated_at=desk.now,
+        valid_from=said,
+        occurred_at=candidate.occurred_at,
+        expires_at=None,
+        times_seen=1,
+        last_seen_at=said,
+    )
+    desk.active[before.id] = after
+    desk.changes.append(Revise(before, after, candidate.source))
+
+
+def _retire(desk: _Desk, candidate: Candidate, slot: tuple[str, str]) -> None:
+    target = next((memory for memory in desk.in_slot(slot) if _same(memory, candidate)), None)
+    said = _said(candidate, desk.now)
+    if target is None:
+        desk.drop(candidate, "retire_no_match")
+    elif target.valid_from > said:
+        desk.drop(candidate, "older_statement")
+    else:
+        after = replace(
+            target, updated_at=desk.now, valid_to=said, forgotten_at=desk.now, forgotten_reason=RETIRED
+        )
+        del desk.active[target.id]
+        desk.changes.append(Retire(target, after, candidate.source))
+
+
+def _reinforce(desk: _Desk, candidate: Candidate, before: Memory) -> None:
+    """Said again: counted, its source added, and raised to `explicit` by the user's own verified words (product B5)."""
+    verified = candidate.source is not None and candidate.source.verified and candidate.source.role == "user"
+    raised = verified and not candidate.is_ai_inferred and before.confidence.weight < Confidence.EXPLICIT.weight
+    after = replace(
+        before,
+        confidence=Confidence.EXPLICIT if raised else before.confidence,
+        is_ai_inferred=False if raised else before.is_ai_inferred,
+        updated_at=desk.now if raised else before.updated_at,
+        times_seen=before.times_seen + 1,
+        last_seen_at=max(_said(candidate, desk.now), before.last_seen_at or ""),
+    )
+    desk.active[before.id] = after
+    desk.changes.append(Reinforce(before, after, candidate.source))
+    desk.drop(candidate, "reinforced")

@@ -1,0 +1,60 @@
+"""The profile before it is text: which memories are shown, in which order, and which are not and why."""
+
+from dataclasses import dataclass
+
+from mex_pipeline.domain.memory import Memory
+from mex_pipeline.domain.schema import Slot, Topic
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A memory to show: under its slot, or without one among the recent records.
+
+    `earlier` is the confirmed content it stands in for until it is reviewed (product C6).
+    """
+
+    memory: Memory
+    slot: Slot | None = None
+    earlier: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SlotView:
+    """The lines of one slot, the best first; `total` is the number of its active memories, shown or not."""
+
+    slot: Slot
+    lines: tuple[Line, ...]
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
+class TopicView:
+    """The slots of one topic that have something to show, in the order of the schema."""
+
+    topic: Topic
+    slots: tuple[SlotView, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """A line that is not shown. Reasons: `beyond_top` (its slot or section is full), `over_budget`, `too_long`."""
+
+    line: Line
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileView:
+    """What the profile shows: topics in the order of the schema, recent records newest first, and what was cut."""
+
+    topics: tuple[TopicView, ...]
+    recent: tuple[Line, ...] = ()
+    cut: tuple[Cut, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Fitted:
+    """A view that fits its budget; `tokens` is the estimate of its text, rounded up line by line."""
+
+    view: ProfileView
+    tokens: int

@@ -1,0 +1,32 @@
+"""The worker's log: one JSON object a line, rotated, never content (product F, docs/jobs.md)."""
+
+import json
+import logging
+from logging.handlers import RotatingFileHandler
+from pathlib import Path
+
+from mex_pipeline.clock import iso_of_millis
+
+_KEPT = ("job", "ms", "error", "threads", "version")
+
+
+class _JsonLines(logging.Formatter):
+    """Only named facts are written: a library's message could quote what it was given."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        line = {"at": iso_of_millis(int(record.created * 1000)), "level": record.levelname, "from": record.name}
+        line["event"] = record.msg if record.name.startswith("mex.") else record.funcName
+        if record.exc_info and record.exc_info[0] is not None:
+            line["error"] = record.exc_info[0].__name__
+        line |= {key: getattr(record, key) for key in _KEPT if hasattr(record, key)}
+        return json.dumps(line, ensure_ascii=False)
+
+
+def open_worker_log(path: Path) -> None:
+    """Send this process's log to `path`: five files of a megabyte."""
+    handler = RotatingFileHandler(path, maxBytes=1_000_000, backupCount=4, encoding="utf-8")
+    handler.setFormatter(_JsonLines())
+    root = logging.getLogger()
+    root.addHandler(handler)
+    root.setLevel(logging.WARNING)
+    logging.getLogger("mex").setLevel(logging.INFO)

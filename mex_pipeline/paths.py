@@ -1,0 +1,76 @@
+"""Where a home keeps what: `$MEX_HOME`, default `~/.mex`, folders 0700, files 0600 (product A2)."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+from mex_pipeline.errors import ExternalError, InvalidInput
+
+PRIVATE_FOLDER = 0o700
+PRIVATE_FILE = 0o600
+
+
+@dataclass(frozen=True, slots=True)
+class Home:
+    """One home folder and the places inside it."""
+
+    root: Path
+
+    @classmethod
+    def from_environment(cls) -> Self:
+        """Return the home named by MEX_HOME, else `~/.mex`; nothing is created."""
+        named = os.environ.get("MEX_HOME", "").strip()
+        return cls(Path(named).expanduser().absolute() if named else Path.home() / ".mex")
+
+    @property
+    def database(self) -> Path:
+        """The data, jobs included."""
+        return self.root / "mex.db"
+
+    @property
+    def queue(self) -> Path:
+        """Huey's file: disposable, losing it loses nothing."""
+        return self.root / "queue.db"
+
+    @property
+    def config(self) -> Path:
+        """Settings."""
+        return self.root / "config.yaml"
+
+    @property
+    def schema(self) -> Path:
+        """The slot schema."""
+        return self.root / "schema.yaml"
+
+    @property
+    def run(self) -> Path:
+        """Lock files of live processes."""
+        return self.root / "run"
+
+    @property
+    def logs(self) -> Path:
+        """The worker's log."""
+        return self.root / "logs"
+
+    def require_parent(self) -> None:
+        """Raise InvalidInput when the folder above the home is missing: a mistyped MEX_HOME (product A6)."""
+        if not self.root.parent.is_dir():
+            raise InvalidInput("home_parent_missing", path=str(self.root), parent=str(self.root.parent))
+
+    def make(self) -> None:
+        """Create the home and its folders, private to their owner; raises ExternalError when that is refused."""
+        try:
+            for folder in (self.root, self.run, self.logs):
+                folder.mkdir(mode=PRIVATE_FOLDER, parents=True, exist_ok=True)
+        except OSError as error:
+            raise ExternalError("home_unwritable", path=str(self.root), detail=error.strerror or "") from error
+
+
+def write_private(path: Path, text: str) -> None:
+    """Write a file of mode 0600 in one step: a reader sees the old text or the new, never half."""
+    fresh = path.with_name(f"{path.name}.{os.getpid()}.new")
+    descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, PRIVATE_FILE)
+    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+        file.write(text)
+    fresh.replace(path)

@@ -1,0 +1,1 @@
+"""Use cases: they decide when, and they alone open transactions."""

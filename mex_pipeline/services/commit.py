@@ -1,0 +1,172 @@
+"""The one transaction of an extraction: memories, history, sources, cursor, seen messages, job state (product C2, C3)."""
+
+import uuid
+from typing import Any
+
+from mex_pipeline.app import AsyncApp
+from mex_pipeline.clock import iso, millis
+from mex_pipeline.domain.candidate import Candidate, Discarded
+from mex_pipeline.domain.changes import Add, ChangeSet, Retire, Revise
+from mex_pipeline.domain.job import MAX_ATTEMPTS, MAX_RUN_MS, Ending, Job, JobState, Outcome, Trigger
+from mex_pipeline.domain.memory import Confidence, Memory
+from mex_pipeline.domain.reconcile import Snapshot, reconcile
+from mex_pipeline.domain.text import normalised
+from mex_pipeline.errors import LeaseLost
+from mex_pipeline.services.reading import Reading, size_of
+from mex_pipeline.services.results import discarded_plain, memory_plain
+from mex_pipeline.services.thinking import Thought
+from mex_pipeline.store import changes, cursors, jobs, memories, sources, usage
+from mex_pipeline.store.async_database import AsyncDatabase
+from mex_pipeline.store.sql import Statement
+
+
+async def commit(app: AsyncApp, job: Job, reading: Reading, thought: Thought, *, withheld: int = 0) -> None:
+    """Write everything an extraction found, move its cursor and end its job, or nothing at all.
+
+    Slots and seen messages are read again inside the lock, so that a decision made on a stale value is made anew.
+    Raises LeaseLost when the job belongs to a later claim or was cancelled.
+    """
+    moment = app.clock.now()
+    now, at = iso(moment), millis(moment)
+    async with app.db.transaction() as tx:
+        candidates, late = await _not_taken(tx, reading, thought.candidates, app.extractor.kind)
+        snapshot = await _snapshot(tx, reading, candidates, now)
+        decided = reconcile(candidates, snapshot, app.schema, now=now, new_id=lambda: str(uuid.uuid4()))
+        discarded = (*thought.discarded, *late, *decided.discarded)
+        await tx.run(*changes.statements(decided, now=now, job_id=job.id))
+        await tx.run(*_progress_of_source(app, job, reading, now, at))
+        spent = await tx.first(usage.of_job(job.id)) or {}
+        result = _result(app, reading, decided, discarded, spent | {"reused": thought.reused}, withheld)
+        outcome, reason = _outcome(reading, decided, discarded)
+        ending = Ending(JobState.SUCCEEDED, reason, outcome, result=result)
+        if await tx.run(jobs.leave(job, ending, None, at)) != 1:
+            raise LeaseLost(id=job.id)
+        await tx.run(jobs.wake_followers(job.lock_key), jobs.event(job.id, at, "succeeded", job.fence, outcome))
+        follow_up = _follow_up(job, reading, at)
+        if follow_up is not None:
+            await tx.first(jobs.insert_or_merge(follow_up, MAX_RUN_MS))
+
+
+async def _not_taken(
+    tx: AsyncDatabase, reading: Reading, candidates: tuple[Candidate, ...], kind: str
+) -> tuple[list[Candidate], list[Discarded]]:
+    """Drop candidates whose message another job has taken meanwhile (product H3)."""
+    if reading.path is None:
+        return list(candidates), []
+    keys = {one.source.message_key for one in candidates if one.source and one.source.message_key}
+    taken = set(await tx.all(cursors.seen(reading.transcript.agent, keys, kind)))
+    kept = [one for one in candidates if not (one.source and one.source.message_key in taken)]
+    return kept, [Discarded(one.content, "already_extracted") for one in candidates if one not in kept]
+
+
+async def _snapshot(tx: AsyncDatabase, reading: Reading, candidates: list[Candidate], now: str) -> Snapshot:
+    slots = {one.slot for one in candidates if one.slot is not None}
+    told: list[tuple[str, str]] = []
+    if reading.path is not None:
+        keys = {one.source.message_key for one in candidates if one.source and one.source.message_key}
+        told = await tx.all(sources.yielded(reading.transcript.agent, keys))
+    return Snapshot(
+        active=tuple(await tx.all(memories.in_slots(slots, now))),
+        retired=tuple(await tx.all(memories.retired_in_slots(slots))),
+        told=frozenset((key, normalised(content)) for key, content in told),
+    )
+
+
+def _progress_of_source(app: AsyncApp, job: Job, reading: Reading, now: str, at: int) -> list[Statement]:
+    """The cursor, the seen messages, and the end of the replies that were kept for this job."""
+    done = [usage.drop_replies(job.lock_key)] if job.lock_key else []
+    if reading.path is None:
+        return done
+    transcript, kind = reading.transcript, app.extractor.kind
+    advance = cursors.advance(
+        str(reading.path),
+        kind,
+        transcript.cursor,
+        agent=transcript.agent,
+        session_id=transcript.session_id,
+        project=transcript.project,
+        now=now,
+    )
+    marks = [cursors.mark_seen(transcript.agent, turn.key, kind, job.id, at) for turn in reading.new]
+    return [advance, *marks, *done]
+
+
+def _follow_up(job: Job, reading: Reading, at: int) -> Job | None:
+    """A job for what was written to the source while this one ran (product H6); None when it has not changed."""
+    if reading.path is None or reading.looked_size is None:
+        return None
+    try:
+        grown = size_of(reading.path) != reading.looked_size
+    except Exception:  # noqa: BLE001 - a source that vanished now has been read; nothing follows
+        return None
+    if not grown:
+        return None
+    return Job(
+        id=str(uuid.uuid4()),
+        kind=job.kind,
+        payload=job.payload,
+        state=JobState.QUEUED,
+        trigger=Trigger.FOLLOW_UP,
+        available_at=at,
+        created_at=at,
+        max_attempts=MAX_ATTEMPTS,
+        priority=0,
+        dedup_key=job.dedup_key,
+        lock_key=job.lock_key,
+    )
+
+
+def _outcome(
+    reading: Reading, decided: ChangeSet, discarded: tuple[Discarded, ...]
+) -> tuple[Outcome, str | None]:
+    if not reading.chunks:
+        return Outcome.SKIPPED, "no_user_turn" if reading.new else _why_nothing(reading)
+    if decided.writes_memories:
+        return Outcome.COMMITTED, None
+    if any(one.reason not in ("already_extracted", "duplicate_in_reply") for one in discarded):
+        return Outcome.ALL_REJECTED, None
+    return Outcome.NOTHING_TO_REMEMBER, None
+
+
+def _why_nothing(reading: Reading) -> str:
+    if "subagent" in reading.transcript.dropped:
+        return "subagent"
+    return "nothing_new" if reading.transcript.turns or reading.since.off else "no_turns"
+
+
+def _result(
+    app: AsyncApp,
+    reading: Reading,
+    decided: ChangeSet,
+    discarded: tuple[Discarded, ...],
+    spent: dict[str, Any],
+    withheld: int,
+) -> dict[str, Any]:
+    """Return the result object of product H9."""
+    final = {change.after.id: change.after for change in decided.changes}
+    added = [change.after.id for change in decided.changes if isinstance(change, Add) and not change.after.forgotten_at]
+    first = {change.before.id: change.before for change in reversed(decided.changes) if isinstance(change, Revise)}
+    updated = [(before, final[key]) for key, before in first.items() if key not in added]
+    retired = [change.after for change in decided.changes if isinstance(change, Retire) and change.after.id not in added]
+    written = [final[key] for key in added] + [after for _, after in updated]
+    roles = [turn.role for turn in reading.new]
+    return {
+        "extractor": app.extractor.kind,
+        "added": [memory_plain(final[key]) for key in added],
+        "updated": [{"before": memory_plain(old), "after": memory_plain(new)} for old, new in updated],
+        "retired": [memory_plain(memory) for memory in retired],
+        "discarded": [discarded_plain(one) for one in discarded],
+        "inferred_count": sum(_is_for_review(memory) for memory in written),
+        "usage": {"model": app.extractor.name} | spent,
+        "cursor": {"from": reading.since.off, "to": reading.transcript.cursor.off},
+        "turns": {
+            "user": roles.count("user"),
+            "assistant": roles.count("assistant"),
+            "dropped": dict(sorted(reading.transcript.dropped.items())),
+        },
+        "known_withheld": withheld,
+    }
+
+
+def _is_for_review(memory: Memory) -> bool:
+    return memory.is_ai_inferred and memory.confidence is not Confidence.CONFIRMED

@@ -1,0 +1,51 @@
+"""What turns a chunk of conversation into candidates: a model, or the built-in rules (product C9)."""
+
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from mex_pipeline.domain.candidate import Candidate, Discarded
+from mex_pipeline.domain.conversation import Chunk
+
+ExtractorKind = Literal["model", "rules"]
+"""Cursors and seen messages are kept per kind: what only the rules have read stays owed to a model (product C9)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What an extractor must know beside the chunk: whose job it is, and what is known already.
+
+    `known` are prompt lines, `purpose` goes into `llm_usage` (`extract` or `import`), `today` is the local date, time
+    and zone in words.
+    """
+
+    job_id: str
+    source_file: str
+    purpose: str
+    today: str
+    known: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Extracted:
+    """What one chunk gave; `reused` says that a kept reply answered instead of a call."""
+
+    candidates: tuple[Candidate, ...] = ()
+    discarded: tuple[Discarded, ...] = ()
+    reused: bool = False
+
+
+class Extractor(Protocol):
+    """Reads chunks. `name` is the model's name, or `rules`."""
+
+    kind: ExtractorKind
+    name: str
+    examples: frozenset[str]
+    """Values of the prompt's own examples: a candidate that repeats one was not said (product B3)."""
+
+    async def extract(self, chunk: Chunk, task: Task) -> Extracted:
+        """Return the candidates of one chunk; raises the LLM errors when a model cannot answer."""
+        ...
+
+    async def aclose(self) -> None:
+        """Let go of connections."""
+        ...

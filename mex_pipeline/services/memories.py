@@ -1,0 +1,127 @@
+"""Memories made and read by hand: add, get, list (seed 004 §5.1)."""
+
+import re
+import uuid
+from datetime import timedelta
+
+from mex_pipeline.app import App
+from mex_pipeline.clock import from_iso, iso, parse_local
+from mex_pipeline.domain.memory import Actor, Confidence, Event, HistoryEntry, Memory, Source
+from mex_pipeline.domain.rules import check_write
+from mex_pipeline.errors import InvalidInput, NotFound, SlotOccupied
+from mex_pipeline.services.results import Page
+from mex_pipeline.store import changes, history, memories, sources
+
+MIN_PREFIX = 8
+
+
+def add(
+    app: App,
+    *,
+    content: str,
+    topic: str | None = None,
+    sub_topic: str | None = None,
+    confidence: Confidence | None = None,
+    expires: str | None = None,
+    since: str | None = None,
+    actor: Actor = Actor.USER,
+) -> Memory:
+    """Store one memory and return it (seed 004 §3.5, §5.1; product B11, F4).
+
+    A person's memory is `confirmed` unless said otherwise, an agent's at most `explicit`. `expires` takes an absolute
+    local date or date-time, `since` says from when the value holds. Raises InvalidSlot, InvalidContent, InvalidInput,
+    or SlotOccupied when the unique slot already has an active value.
+    """
+    checked = check_write(
+        app.schema, topic=topic, sub_topic=sub_topic, content=content, confidence=confidence or Confidence.CONFIRMED, actor=actor
+    )
+    moment = app.clock.now()
+    now = iso(moment)
+    valid_from = iso(parse_local(since)) if since else now
+    if valid_from > iso(moment + timedelta(days=1)):
+        raise InvalidInput("since_in_future", value=since)
+    memory = Memory(
+        id=str(uuid.uuid4()),
+        topic=topic,
+        sub_topic=sub_topic,
+        content=checked.content,
+        is_ai_inferred=False,
+        confidence=checked.confidence,
+        evidence=None,
+        created_at=now,
+        updated_at=now,
+        valid_from=valid_from,
+        expires_at=iso(parse_local(expires, end_of_day=True)) if expires else None,
+        last_seen_at=valid_from,
+    )
+    with app.db.transaction() as tx:
+        if checked.slot is not None and checked.slot.unique and memory.slot is not None:
+            held = tx.all(memories.in_slots([memory.slot], now))
+            if held:
+                raise SlotOccupied(
+                    slot=f"{topic}.{sub_topic}", id=held[0].id, content=held[0].content, new=memory.content
+                )
+        tx.run(memories.insert(memory), history.append(changes.entry(Event.ADD, None, memory, actor=actor, now=now)))
+    return memory
+
+
+def is_past(app: App, memory: Memory) -> bool:
+    """True when the memory's expiry lies before now: accepted, but worth a warning (product G2)."""
+    return memory.expires_at is not None and from_iso(memory.expires_at) <= app.clock.now()
+
+
+def get(app: App, prefix: str) -> tuple[Memory, list[Source], list[HistoryEntry]]:
+    """Return one memory, where it was said, and its history; any unambiguous prefix of 8 characters serves (product B9)."""
+    memory = find(app, prefix)
+    return memory, app.db.all(sources.of_memory(memory.id)), app.db.all(history.of_memory(memory.id))
+
+
+def find(app: App, prefix: str) -> Memory:
+    """Return the memory of an id or prefix; raises NotFound for none (`memory_not_found`) and for several (`ambiguous_id`)."""
+    wanted = require_prefix(prefix)
+    found = app.db.all(memories.by_prefix(wanted))
+    if not found:
+        raise NotFound("memory_not_found", id=prefix)
+    if len(found) > 1:
+        raise NotFound("ambiguous_id", id=prefix)
+    return found[0]
+
+
+def require_prefix(prefix: str) -> str:
+    """Return an id or prefix in its stored form; raises InvalidInput when it is too short or no id at all."""
+    wanted = prefix.strip().lower()
+    if len(wanted) < MIN_PREFIX or re.fullmatch(r"[0-9a-f-]+", wanted) is None:
+        raise InvalidInput("bad_id", id=prefix, least=MIN_PREFIX)
+    return wanted
+
+
+def page(
+    app: App,
+    *,
+    topic: str | None = None,
+    sub_topic: str | None = None,
+    include_forgotten: bool = False,
+    limit: int | None = 10,
+    offset: int = 0,
+) -> Page:
+    """Return one page of memories, newest created first; `limit` None or 0 means all (seed 004 §5.1)."""
+    if sub_topic is not None and topic is None:
+        raise InvalidInput("sub_topic_without_topic")
+    if offset < 0 or (limit is not None and limit < 0):
+        raise InvalidInput("negative_number")
+    now = iso(app.clock.now())
+    with app.db.snapshot() as view:
+        rows = view.all(
+            memories.page(
+                now,
+                topic=topic,
+                sub_topic=sub_topic,
+                include_forgotten=include_forgotten,
+                limit=limit or -1,
+                offset=offset,
+            )
+        )
+        total = view.first(
+            memories.count(now, topic=topic, sub_topic=sub_topic, include_forgotten=include_forgotten)
+        )
+    return Page(tuple(rows), total or 0, offset)

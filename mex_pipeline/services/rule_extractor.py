@@ -1,0 +1,28 @@
+"""The built-in rules as an extractor: what serves while no model is configured (product C9)."""
+
+from mex_pipeline.domain.conversation import Chunk
+from mex_pipeline.domain.schema import Schema
+from mex_pipeline.rules_extractor.extract import extract
+from mex_pipeline.services.extractor import Extracted, ExtractorKind, Task
+
+
+class RuleExtractor:
+    """Reads with patterns; makes no call and needs no network."""
+
+    kind: ExtractorKind = "rules"
+    name = "rules"
+    examples: frozenset[str] = frozenset()
+
+    def __init__(self, schema: Schema) -> None:
+        self._schema = schema
+
+    async def extract(self, chunk: Chunk, task: Task) -> Extracted:  # noqa: ARG002 - rules need no task
+        """Return what the user said in so many words."""
+        spoken = [(number, turn) for number, turn, is_context in chunk.numbered if not is_context]
+        return Extracted(tuple(extract(spoken, self._has_slot)))
+
+    def _has_slot(self, topic: str, sub_topic: str) -> bool:
+        return self._schema.find(topic, sub_topic) is not None
+
+    async def aclose(self) -> None:
+        """Nothing to let go of."""

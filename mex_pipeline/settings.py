@@ -1,0 +1,183 @@
+"""Settings: environment > config.yaml > defaults (product A5). `config/config.yaml` documents every one of them."""
+
+import dataclasses
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from mex_pipeline import yaml_file
+from mex_pipeline.clock import parse_span
+from mex_pipeline.domain.wording import Language
+from mex_pipeline.errors import InvalidInput, NotConfigured
+
+
+@dataclass(frozen=True, slots=True)
+class LLMSettings:
+    """The model's endpoint (seed 004 §9)."""
+
+    base_url: str = ""
+    api_key: str = ""
+    api_key_env: str = ""
+    model: str = ""
+    timeout_seconds: float = 600
+    max_retries: int = 3
+    retry_base_seconds: float = 2
+    concurrency: int = 4
+
+    @property
+    def is_configured(self) -> bool:
+        """True when there is an endpoint and a model; a key is not always needed (product G6)."""
+        return bool(self.base_url and self.model)
+
+    def require_whole(self) -> None:
+        """Raise NotConfigured when the endpoint is half configured: that is never taken for "no model" (product C9)."""
+        if bool(self.base_url) != bool(self.model):
+            raise NotConfigured("llm_half_configured", missing="model" if self.base_url else "base_url")
+
+    def key(self, environment: Mapping[str, str]) -> str:
+        """Return the key: the variable named by `api_key_env` wins when it is set (product G6)."""
+        return (environment.get(self.api_key_env, "") if self.api_key_env else "") or self.api_key
+
+
+@dataclass(frozen=True, slots=True)
+class ExtractionSettings:
+    """How conversations are cut for the model."""
+
+    chunk_tokens: int = 6000
+    known_tokens: int = 2000
+    quiet_seconds: int = 60
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileSettings:
+    """How much `mex profile` prints."""
+
+    max_tokens: int = 3000
+    recent_days: int = 7
+    recent_limit: int = 5
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerSettings:
+    """The worker process."""
+
+    autostart: bool = True
+    threads: int = 2
+    idle_exit: str = "15m"
+
+    @property
+    def idle_seconds(self) -> float | None:
+        """Seconds of idleness after which the worker leaves; None = never."""
+        return idle_seconds(self.idle_exit)
+
+
+def idle_seconds(text: str) -> float | None:
+    """Return the seconds of an idle-exit span (`15m`, `2s`); `0` means never and gives None. Raises InvalidInput."""
+    return None if text.strip() == "0" else parse_span(text).total_seconds()
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Everything a user may set."""
+
+    language: Language | None = None
+    llm: LLMSettings = field(default_factory=LLMSettings)
+    extraction: ExtractionSettings = field(default_factory=ExtractionSettings)
+    profile: ProfileSettings = field(default_factory=ProfileSettings)
+    worker: WorkerSettings = field(default_factory=WorkerSettings)
+
+
+_MINIMUM = {
+    "timeout_seconds": 0.001, "max_retries": 0, "retry_base_seconds": 0, "concurrency": 1, "chunk_tokens": 200,
+    "known_tokens": 0, "quiet_seconds": 0, "max_tokens": 1, "recent_days": 1, "recent_limit": 0, "threads": 1,
+}  # fmt: skip
+
+
+def load(path: Path, environment: Mapping[str, str] = os.environ) -> Settings:
+    """Return the settings of a home; a missing file means the defaults.
+
+    Raises InvalidInput naming file, line and key for an unknown key or a value that does not fit.
+    """
+    data = yaml_file.load(path) if path.exists() else None
+    if data is None:
+        data = {}
+    if not isinstance(data, dict):
+        raise InvalidInput("config_not_a_mapping", path=str(path))
+    sections = {one.name: one for one in dataclasses.fields(Settings) if one.name != "language"}
+    values: dict[str, Any] = {}
+    for key in data:
+        if key not in sections and key != "language":
+            raise _fault("config_unknown_key", path, str(key), known=", ".join(["language", *sections]))
+    for name, section in sections.items():
+        given = data.get(name)
+        if given is not None and not isinstance(given, dict):
+            raise _fault("config_not_a_section", path, name)
+        factory = section.default_factory
+        assert factory is not dataclasses.MISSING
+        values[name] = _section(type(factory()), given or {}, path, name, environment)
+    language = data.get("language") or None
+    if language not in (None, "zh", "en"):
+        raise _fault("config_bad_value", path, "language", value=str(language), expected="zh, en")
+    return Settings(language=language, **values)
+
+
+def _section(kind: type[Any], given: dict[str, Any], path: Path, section: str, environment: Mapping[str, str]) -> Any:
+    fields = {one.name: one for one in dataclasses.fields(kind)}
+    for key in given:
+        if key not in fields:
+            raise _fault("config_unknown_key", path, section, str(key), known=", ".join(fields))
+    values: dict[str, Any] = {}
+    for name, one in fields.items():
+        variable = f"MEX_{section}_{name}".upper()
+        if variable in environment:
+            values[name] = _from_environment(variable, environment[variable], type(one.default), name)
+        elif given.get(name) is not None:
+            values[name] = _from_file(given[name], type(one.default), path, section, name)
+    return kind(**values)
+
+
+def _from_file(value: Any, kind: type[Any], path: Path, section: str, name: str) -> Any:
+    number = kind in (int, float) and isinstance(value, int | float) and not isinstance(value, bool)
+    if kind is str and isinstance(value, int | float) and not isinstance(value, bool):
+        value = str(value)
+    fits = isinstance(value, kind) and not (kind is int and isinstance(value, bool))
+    if not (fits or (number and (kind is float or float(value).is_integer()))) or not _in_range(name, value):
+        raise _fault("config_bad_value", path, section, name, value=str(value), expected=_expected(kind, name))
+    return kind(value)
+
+
+def _from_environment(variable: str, text: str, kind: type[Any], name: str) -> Any:
+    try:
+        if kind is bool:
+            value: Any = {"1": True, "true": True, "0": False, "false": False}[text.strip().lower()]
+        else:
+            value = kind(text)
+    except (KeyError, ValueError) as error:
+        raise InvalidInput("env_bad_value", name=variable, value=text, expected=_expected(kind, name)) from error
+    if not _in_range(name, value):
+        raise InvalidInput("env_bad_value", name=variable, value=text, expected=_expected(kind, name))
+    return value
+
+
+def _in_range(name: str, value: Any) -> bool:
+    if name == "idle_exit":
+        try:
+            idle_seconds(value)
+        except InvalidInput:
+            return False
+        return True
+    return name not in _MINIMUM or _MINIMUM[name] <= value < 1_000_000_000
+
+
+def _expected(kind: type[Any], name: str) -> str:
+    if name == "idle_exit":
+        return "15m, 2h, 0"
+    if kind is bool:
+        return "true, false"
+    return f"{kind.__name__} ≥ {_MINIMUM[name]:g}" if name in _MINIMUM else "text"
+
+
+def _fault(code: str, path: Path, *keys: str, **params: str) -> InvalidInput:
+    return InvalidInput(code, path=str(path), line=yaml_file.line_of(path, *keys), key=".".join(keys), **params)

@@ -1,0 +1,58 @@
+"""SQL of `extraction_state` and `seen_messages`: how far each source is read, and which messages (product H1, H6)."""
+
+import json
+from collections.abc import Iterable
+
+from mex_pipeline.domain.conversation import Cursor
+from mex_pipeline.store.sql import Query, Statement, value
+
+
+def position(source_file: str, extractor: str) -> Query[Cursor]:
+    """The cursor of a source for one extractor (`model` or `rules`)."""
+    return Query(
+        "SELECT cursor FROM extraction_state WHERE source_file = :source_file AND extractor = :extractor",
+        {"source_file": source_file, "extractor": extractor},
+        lambda row: Cursor.from_json(row["cursor"]),
+    )
+
+
+def advance(
+    source_file: str, extractor: str, cursor: Cursor, *, agent: str, session_id: str | None, project: str | None, now: str
+) -> Statement:
+    """Move the cursor; it moves once, in the commit of the extraction (product H6)."""
+    return Statement(
+        "INSERT INTO extraction_state (source_file, extractor, last_position, last_extracted_at, agent, session_id, project, cursor) "
+        "VALUES (:source_file, :extractor, :last_position, :now, :agent, :session_id, :project, :cursor) "
+        "ON CONFLICT (source_file, extractor) DO UPDATE SET last_position = :last_position, last_extracted_at = :now, "
+        "agent = :agent, session_id = :session_id, project = :project, cursor = :cursor",
+        {
+            "source_file": source_file,
+            "extractor": extractor,
+            "last_position": cursor.off,
+            "now": now,
+            "agent": agent,
+            "session_id": session_id,
+            "project": project,
+            "cursor": cursor.to_json(),
+        },
+    )
+
+
+def seen(agent: str, keys: Iterable[str], extractor: str) -> Query[str]:
+    """Which of the keys have been extracted. What a model has read the rules need not; what only the rules have read
+    is still owed to a model (product C9)."""
+    return Query(
+        "SELECT DISTINCT key FROM seen_messages WHERE agent = :agent AND key IN (SELECT value FROM json_each(:keys)) "
+        "AND (:extractor = 'rules' OR extractor = :extractor)",
+        {"agent": agent, "keys": json.dumps(list(keys)), "extractor": extractor},
+        value("key"),
+    )
+
+
+def mark_seen(agent: str, key: str, extractor: str, job_id: str, at: int) -> Statement:
+    """Remember a message; the key holds no content."""
+    return Statement(
+        "INSERT INTO seen_messages (agent, key, extractor, job_id, seen_at) VALUES (:agent, :key, :extractor, :job_id, :at) "
+        "ON CONFLICT DO NOTHING",
+        {"agent": agent, "key": key, "extractor": extractor, "job_id": job_id, "at": at},
+    )

@@ -1,0 +1,143 @@
+"""The synchronous gateway to mex.db: it runs Query and Statement values over sqlite3 (seed 004 §4.3)."""
+
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Self, TypeVar
+
+from mex_pipeline.errors import DatabaseBusy, DatabaseDamaged, ExternalError
+from mex_pipeline.store.sql import Query, Statement, groups
+
+T = TypeVar("T")
+
+BUSY_SECONDS = 10.0
+# FULL, so that a printed job id and a commit survive a power cut (product D6).
+PRAGMAS = "PRAGMA synchronous = FULL; PRAGMA temp_store = MEMORY;"
+
+
+def translated(error: sqlite3.Error, path: str) -> ExternalError:
+    """Return the MexError for what SQLite reports: busy, full or read-only disk, or a damaged file."""
+    text = str(error)
+    if isinstance(error, sqlite3.OperationalError):
+        if "locked" in text or "busy" in text:
+            return DatabaseBusy(path=path)
+        if "full" in text:
+            return ExternalError("disk_full", path=path)
+        if "readonly" in text or "unable to open" in text:
+            return ExternalError("database_unwritable", path=path)
+    return DatabaseDamaged(path=path, detail=text)
+
+
+class Database:
+    """One connection, opened for one command or one thread. Reads never take a lock that a writer could wait for."""
+
+    def __init__(self, connection: sqlite3.Connection, path: Path) -> None:
+        self._connection = connection
+        self._path = path
+
+    @classmethod
+    def open(cls, path: Path) -> Self:
+        """Return a gateway to the file at `path`; raises DatabaseDamaged or ExternalError("database_unwritable")."""
+        try:
+            connection = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+            connection.row_factory = sqlite3.Row
+            connection.executescript(PRAGMAS)
+        except sqlite3.Error as error:
+            raise translated(error, str(path)) from error
+        return cls(connection, path)
+
+    @property
+    def path(self) -> Path:
+        """The file behind this gateway."""
+        return self._path
+
+    @property
+    def in_transaction(self) -> bool:
+        """True between BEGIN and COMMIT."""
+        return self._connection.in_transaction
+
+    def all(self, query: Query[T]) -> list[T]:
+        """Return every decoded row."""
+        try:
+            return [query.decode(row) for row in self._connection.execute(query.sql, dict(query.params)).fetchall()]
+        except sqlite3.Error as error:
+            raise translated(error, str(self._path)) from error
+
+    def first(self, query: Query[T]) -> T | None:
+        """Return the first decoded row, or None."""
+        rows = self.all(query)
+        return rows[0] if rows else None
+
+    def run(self, *statements: Statement) -> int:
+        """Run the statements in order and return the number of rows the last group changed."""
+        changed = 0
+        try:
+            for sql, params in groups(statements):
+                changed = self._connection.executemany(sql, params).rowcount
+        except sqlite3.Error as error:
+            raise translated(error, str(self._path)) from error
+        return changed
+
+    @contextmanager
+    def transaction(self) -> Iterator[Self]:
+        """Hold the write lock: commit when the block ends, roll back on anything that leaves it, cancellation included."""
+        with self._block("BEGIN IMMEDIATE"):
+            yield self
+
+    @contextmanager
+    def snapshot(self) -> Iterator[Self]:
+        """See one state of the file across several reads, without any lock a writer would wait for."""
+        with self._block("BEGIN"):
+            yield self
+
+    @contextmanager
+    def _block(self, begin: str) -> Iterator[None]:
+        try:
+            self._connection.execute(begin)
+        except sqlite3.Error as error:
+            raise translated(error, str(self._path)) from error
+        try:
+            yield
+            self._connection.execute("COMMIT")
+        except sqlite3.Error as error:
+            self._roll_back()
+            raise translated(error, str(self._path)) from error
+        except BaseException:
+            self._roll_back()
+            raise
+
+    def _roll_back(self) -> None:
+        if self._connection.in_transaction:
+            self._connection.execute("ROLLBACK")
+
+    def script(self, sql: str) -> None:
+        """Run DDL or pragmas; only migrations and the checkpoint use it."""
+        try:
+            for statement in _statements(sql):
+                self._connection.execute(statement)
+        except sqlite3.Error as error:
+            raise translated(error, str(self._path)) from error
+
+    def data_version(self) -> int:
+        """Return a number that changes when another connection commits (3 µs: cheap enough for every tick)."""
+        try:
+            return int(self._connection.execute("PRAGMA data_version").fetchone()[0])
+        except sqlite3.Error as error:
+            raise translated(error, str(self._path)) from error
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._connection.close()
+
+
+def _statements(script: str) -> Iterator[str]:
+    """Split a script at complete statements; executescript would commit the migration's transaction."""
+    pending = ""
+    for line in script.splitlines(keepends=True):
+        pending += line
+        if sqlite3.complete_statement(pending):
+            yield pending
+            pending = ""
+    if pending.strip():
+        yield pending

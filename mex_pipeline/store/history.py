@@ -1,0 +1,65 @@
+"""SQL of the `history` table (seed 004 ADR-7; product B8)."""
+
+import json
+import uuid
+
+from mex_pipeline.domain.memory import Actor, Event, HistoryEntry
+from mex_pipeline.store.memories import ACTIVE
+from mex_pipeline.store.sql import Query, Row, Statement
+
+_INSERT = (
+    "INSERT INTO history (id, memory_id, event, old_content, new_content, actor, evidence, created_at, job_id, before, after) "
+    "VALUES (:id, :memory_id, :event, :old_content, :new_content, :actor, :evidence, :created_at, :job_id, :before, :after)"
+)
+
+
+def append(entry: HistoryEntry) -> Statement:
+    """Write one line of history."""
+    return Statement(
+        _INSERT,
+        {
+            "id": str(uuid.uuid4()),
+            "memory_id": entry.memory_id,
+            "event": entry.event,
+            "old_content": entry.old_content,
+            "new_content": entry.new_content,
+            "actor": entry.actor,
+            "evidence": entry.evidence,
+            "created_at": entry.created_at,
+            "job_id": entry.job_id,
+            "before": None if entry.before is None else json.dumps(entry.before, ensure_ascii=False),
+            "after": None if entry.after is None else json.dumps(entry.after, ensure_ascii=False),
+        },
+    )
+
+
+def _decode(row: Row) -> HistoryEntry:
+    return HistoryEntry(
+        memory_id=row["memory_id"],
+        event=Event(row["event"]),
+        old_content=row["old_content"],
+        new_content=row["new_content"],
+        actor=Actor(row["actor"]),
+        evidence=row["evidence"],
+        created_at=row["created_at"],
+        job_id=row["job_id"],
+        before=None if row["before"] is None else json.loads(row["before"]),
+        after=None if row["after"] is None else json.loads(row["after"]),
+    )
+
+
+def of_memory(memory_id: str) -> Query[HistoryEntry]:
+    """The history of one memory, oldest first."""
+    return Query("SELECT * FROM history WHERE memory_id = :id ORDER BY seq", {"id": memory_id}, _decode)
+
+
+def confirmed_before_doubt(now: str) -> Query[tuple[str, str]]:
+    """(memory id, earlier content) of active doubtful values that stand where a confirmed one stood (product C6)."""
+    return Query(
+        "SELECT m.id AS id, json_extract(h.before, '$.content') AS content FROM memories m JOIN history h ON h.seq = "
+        "(SELECT max(seq) FROM history WHERE memory_id = m.id AND event = 'update' AND old_content <> new_content) "
+        f"WHERE m.is_ai_inferred = 1 AND m.confidence = 'uncertain' AND {ACTIVE} "
+        "AND json_extract(h.before, '$.confidence') = 'confirmed'",
+        {"now": now},
+        lambda row: (row["id"], row["content"]),
+    )

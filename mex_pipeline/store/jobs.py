@@ -1,0 +1,318 @@
+"""SQL of the `jobs` table: one guarded statement per move (docs/jobs.md). Times are integer milliseconds."""
+
+import json
+from typing import Any
+
+from mex_pipeline.domain.job import KEPT_ERRORS, Ending, Job, JobState, Outcome, Trigger
+from mex_pipeline.store.sql import Query, Row, Statement, value, where
+
+LEASE_MS = 60_000
+REPUBLISH_MS = 60_000
+MAX_WAIT_MS = 1_800_000
+
+_PLAIN = (
+    "id", "kind", "given_text", "reason", "available_at", "created_at", "max_attempts", "priority", "dedup_key",
+    "lock_key", "batch_id", "coalesced", "attempt", "crashes", "snoozes", "bad_outputs", "fence", "lease_owner", "beat",
+    "end_off", "end_size", "progress_done", "progress_total", "progress_note", "started_at", "finished_at",
+    "worker_version",
+)  # fmt: skip
+_WAITING = "state IN ('queued', 'retrying')"
+_NOT_PAUSED = (
+    "NOT EXISTS (SELECT 1 FROM queue_control c WHERE c.paused_until > :now "
+    "AND (c.scope = '*' OR (c.scope = 'llm' AND jobs.kind IN ('extract', 'import'))))"
+)
+_KEY_IDLE = "NOT EXISTS (SELECT 1 FROM jobs r WHERE r.state = 'running' AND r.lock_key = jobs.lock_key)"
+
+
+def decode(row: Row) -> Job:
+    """Return the job of one row."""
+    return Job(
+        **{name: row[name] for name in _PLAIN},
+        payload=json.loads(row["payload"]),
+        state=JobState(row["state"]),
+        trigger=Trigger(row["trigger"]),
+        outcome=None if row["outcome"] is None else Outcome(row["outcome"]),
+        cancel_requested=bool(row["cancel_requested"]),
+        errors=tuple(json.loads(row["errors"])),
+        result=None if row["result"] is None else json.loads(row["result"]),
+    )
+
+
+def insert_or_merge(job: Job, max_run_ms: int) -> Query[tuple[str, bool]]:
+    """Insert a queued job, or merge it into the one that waits for the same source; (id, was merged).
+
+    A retrying row keeps its wait, so that many requests do not hammer a failing endpoint; a person who waits in the
+    foreground may ask at once.
+    """
+    return Query(
+        "INSERT INTO jobs (id, kind, payload, payload_v, given_text, state, priority, available_at, first_enqueued_at, "
+        "dedup_key, lock_key, batch_id, trigger, max_attempts, max_run_ms, created_at) "
+        "VALUES (:id, :kind, :payload, 1, :given_text, 'queued', :priority, :available_at, :created_at, "
+        ":dedup_key, :lock_key, :batch_id, :trigger, :max_attempts, :max_run_ms, :created_at) "
+        f"ON CONFLICT (dedup_key) WHERE {_WAITING} AND dedup_key IS NOT NULL DO UPDATE SET "
+        "coalesced = coalesced + 1, priority = max(priority, excluded.priority), available_at = CASE "
+        "WHEN excluded.trigger = 'foreground' THEN excluded.available_at "
+        f"WHEN state = 'queued' THEN min(first_enqueued_at + {MAX_WAIT_MS}, excluded.available_at) "
+        "ELSE available_at END RETURNING id",
+        {
+            "id": job.id,
+            "kind": job.kind,
+            "payload": json.dumps(job.payload, ensure_ascii=False),
+            "given_text": job.given_text,
+            "priority": job.priority,
+            "available_at": job.available_at,
+            "created_at": job.created_at,
+            "dedup_key": job.dedup_key,
+            "lock_key": job.lock_key,
+            "batch_id": job.batch_id,
+            "trigger": job.trigger,
+            "max_attempts": job.max_attempts,
+            "max_run_ms": max_run_ms,
+        },
+        lambda row: (row["id"], row["id"] != job.id),
+    )
+
+
+def claim(job_id: str, owner: str, now: int, version: str, *, heed_pause: bool) -> Query[Job]:
+    """Take a due job whose source is idle; no row when somebody else has it or it must wait.
+
+    Each claim raises the fence, which every later write of this run has to match.
+    """
+    return Query(
+        "UPDATE jobs SET state = 'running', attempt = attempt + 1, fence = fence + 1, lease_owner = :owner, "
+        "lease_until = :until, started_at = :now, worker_version = :version, reason = NULL, progress_note = NULL "
+        f"WHERE id = :id AND {_WAITING} AND available_at <= :now AND cancel_requested = 0 AND {_KEY_IDLE} "
+        f"AND (:heed = 0 OR {_NOT_PAUSED}) RETURNING *",
+        {
+            "id": job_id,
+            "owner": owner,
+            "now": now,
+            "until": now + LEASE_MS,
+            "version": version,
+            "heed": int(heed_pause),
+        },
+        decode,
+    )
+
+
+def beat(job_id: str, fence: int, now: int) -> Statement:
+    """Show that this run is alive."""
+    return Statement(
+        "UPDATE jobs SET beat = beat + 1, lease_until = :until WHERE id = :id AND fence = :fence AND state = 'running'",
+        {"id": job_id, "fence": fence, "until": now + LEASE_MS},
+    )
+
+
+def progress(job: Job, done: int, total: int, note: str) -> Statement:
+    """Say how far the run is: chunks done and in all."""
+    return Statement(
+        "UPDATE jobs SET progress_done = :done, progress_total = :total, progress_note = :note "
+        "WHERE id = :id AND fence = :fence AND state = 'running'",
+        {"id": job.id, "fence": job.fence, "done": done, "total": total, "note": note},
+    )
+
+
+def fix_end(job: Job, end_off: int, end_size: int) -> Statement:
+    """Fix where this job stops reading, so that a retry sees the same turns (product H6)."""
+    return Statement(
+        "UPDATE jobs SET end_off = :end_off, end_size = :end_size WHERE id = :id AND fence = :fence AND state = 'running'",
+        {"id": job.id, "fence": job.fence, "end_off": end_off, "end_size": end_size},
+    )
+
+
+def leave(job: Job, ending: Ending, sibling: str | None, now: int) -> Statement:
+    """End this run, guarded by its fence: exactly one row changes, or the job was taken over.
+
+    When the job would wait again while a newer one waits for the same source, it ends as merged into that one.
+    """
+    merged = sibling is not None and ending.state.is_waiting
+    state = JobState.CANCELLED if merged else ending.state
+    errors = [*job.errors, *([ending.error] if ending.error else [])][-KEPT_ERRORS:]
+    forgets_text = state is JobState.SUCCEEDED or (state is JobState.CANCELLED and not merged)
+    return Statement(
+        "UPDATE jobs SET state = :state, reason = :reason, outcome = :outcome, available_at = :available_at, "
+        "published_at = NULL, lease_owner = NULL, lease_until = NULL, finished_at = :finished_at, "
+        "attempt = attempt - :given_back, crashes = crashes + :crashed, snoozes = snoozes + :given_back, "
+        "bad_outputs = bad_outputs + :bad_output, errors = :errors, result = coalesce(:result, result), "
+        "given_text = CASE WHEN :forgets_text THEN NULL ELSE given_text END "
+        "WHERE id = :id AND fence = :fence AND state = 'running' AND (:state <> 'succeeded' OR cancel_requested = 0)",
+        {
+            "id": job.id,
+            "fence": job.fence,
+            "state": state,
+            "reason": f"merged:{sibling}" if merged else ending.reason,
+            "outcome": None if merged else ending.outcome,
+            "available_at": max(ending.available_at, now if state.is_waiting else job.available_at),
+            "finished_at": now if state.is_final else None,
+            "given_back": int(ending.gives_back),
+            "crashed": int(ending.crashed),
+            "bad_output": int(ending.bad_output),
+            "errors": json.dumps(errors, ensure_ascii=False),
+            "result": None if ending.result is None else json.dumps(ending.result, ensure_ascii=False),
+            "forgets_text": int(forgets_text),
+        },
+    )
+
+
+def carry_over(job: Job, ending: Ending, sibling: str) -> Statement:
+    """Hand attempts, crashes and the wait of a merged job to the one that stays, or a poison source retries for ever."""
+    return Statement(
+        "UPDATE jobs SET attempt = max(attempt, :attempt), crashes = max(crashes, :crashes), "
+        "available_at = max(available_at, :available_at) WHERE id = :id",
+        {
+            "id": sibling,
+            "attempt": job.attempt - int(ending.gives_back),
+            "crashes": job.crashes + int(ending.crashed),
+            "available_at": ending.available_at,
+        },
+    )
+
+
+def wake_followers(lock_key: str | None) -> Statement:
+    """Let the relay publish whatever waits for this source."""
+    return Statement(
+        f"UPDATE jobs SET published_at = NULL WHERE lock_key = :lock_key AND {_WAITING}", {"lock_key": lock_key}
+    )
+
+
+def waiting_sibling(job: Job) -> Query[str]:
+    """The id of another job that waits for the same source."""
+    return Query(
+        f"SELECT id FROM jobs WHERE dedup_key = :key AND id <> :id AND {_WAITING}",
+        {"key": job.dedup_key, "id": job.id},
+        value("id"),
+    )
+
+
+def due(now: int) -> Query[tuple[str, int]]:
+    """(id, priority) of the jobs the relay should publish now, best first."""
+    return Query(
+        f"SELECT id, priority FROM jobs WHERE {_WAITING} AND available_at <= :now AND cancel_requested = 0 "
+        f"AND (published_at IS NULL OR published_at < :stale) AND {_KEY_IDLE} AND {_NOT_PAUSED} "
+        "ORDER BY priority DESC, available_at, seq LIMIT 200",
+        {"now": now, "stale": now - REPUBLISH_MS},
+        lambda row: (row["id"], row["priority"]),
+    )
+
+
+def mark_published(job_id: str, now: int) -> Statement:
+    """Note that a wake-up was sent; it is sent again when nothing came of it."""
+    return Statement(
+        f"UPDATE jobs SET published_at = :now WHERE id = :id AND {_WAITING}", {"id": job_id, "now": now}
+    )
+
+
+def forget_published() -> Statement:
+    """Forget every wake-up: the queue file is new or was lost."""
+    return Statement(f"UPDATE jobs SET published_at = NULL WHERE {_WAITING}")
+
+
+def has_work(now: int) -> Query[int]:
+    """1 when something waits for its moment and is not paused."""
+    return Query(
+        f"SELECT 1 AS n FROM jobs WHERE {_WAITING} AND cancel_requested = 0 AND {_NOT_PAUSED} LIMIT 1",
+        {"now": now},
+        value("n"),
+    )
+
+
+def clamp_waits(latest: int) -> Statement:
+    """Keep a clock that was set back from parking a retry for longer than the longest wait."""
+    return Statement(
+        "UPDATE jobs SET available_at = :latest WHERE state = 'retrying' AND available_at > :latest", {"latest": latest}
+    )
+
+
+def running() -> Query[Job]:
+    """Every running job."""
+    return Query("SELECT * FROM jobs WHERE state = 'running' ORDER BY seq", {}, decode)
+
+
+def cancelled_of(owner: str) -> Query[str]:
+    """Ids of this owner's running jobs that somebody asked to cancel."""
+    return Query(
+        "SELECT id FROM jobs WHERE state = 'running' AND cancel_requested = 1 AND lease_owner = :owner",
+        {"owner": owner},
+        value("id"),
+    )
+
+
+def one(job_id: str) -> Query[Job]:
+    """One job by its whole id."""
+    return Query("SELECT * FROM jobs WHERE id = :id", {"id": job_id}, decode)
+
+
+def by_prefix(prefix: str) -> Query[Job]:
+    """The jobs whose id begins with `prefix`, at most two."""
+    return Query(
+        "SELECT * FROM jobs WHERE id >= :low AND id < :high ORDER BY id LIMIT 2",
+        {"low": prefix, "high": prefix + "\U0010ffff"},
+        decode,
+    )
+
+
+def page(*, states: tuple[str, ...], limit: int) -> Query[Job]:
+    """The newest jobs, all states or the given ones."""
+    clause, values = where(
+        {"state IN (SELECT value FROM json_each(:states))": json.dumps(list(states)) if states else None}
+    )
+    values = {"states": next(iter(values.values()))} if values else {}
+    return Query(
+        f"SELECT * FROM jobs {clause} ORDER BY created_at DESC, seq DESC LIMIT :limit", values | {"limit": limit}, decode
+    )
+
+
+def cancel_waiting(job_id: str, now: int) -> Statement:
+    """Cancel a job that does not run."""
+    return Statement(
+        "UPDATE jobs SET state = 'cancelled', reason = 'user', finished_at = :now, given_text = NULL "
+        f"WHERE id = :id AND {_WAITING}",
+        {"id": job_id, "now": now},
+    )
+
+
+def request_cancel(job_id: str) -> Statement:
+    """Ask the run to stop at its next checkpoint."""
+    return Statement("UPDATE jobs SET cancel_requested = 1 WHERE id = :id AND state = 'running'", {"id": job_id})
+
+
+def requeue(job_id: str, now: int) -> Statement:
+    """Give a failed or cancelled job at least one more attempt; kept replies are used again (product H5)."""
+    return Statement(
+        "UPDATE jobs SET state = 'queued', reason = NULL, outcome = NULL, trigger = 'retry', available_at = :now, "
+        "published_at = NULL, finished_at = NULL, cancel_requested = 0, crashes = 0, bad_outputs = 0, "
+        "max_attempts = max(max_attempts, attempt + 1) WHERE id = :id AND state IN ('failed', 'cancelled')",
+        {"id": job_id, "now": now},
+    )
+
+
+def run_now(job_id: str, now: int) -> Statement:
+    """Let a waiting job run without its wait."""
+    return Statement(
+        f"UPDATE jobs SET available_at = :now, published_at = NULL WHERE id = :id AND {_WAITING}",
+        {"id": job_id, "now": now},
+    )
+
+
+def event(job_id: str, at: int, name: str, fence: int | None = None, note: str | None = None) -> Statement:
+    """Write one line of a job's story; never content."""
+    return Statement(
+        "INSERT INTO job_events (job_id, at, event, fence, note) VALUES (:job_id, :at, :event, :fence, :note)",
+        {"job_id": job_id, "at": at, "event": name, "fence": fence, "note": note},
+    )
+
+
+def events(job_id: str) -> Query[dict[str, Any]]:
+    """A job's story, oldest first."""
+    return Query(
+        "SELECT at, event, fence, note FROM job_events WHERE job_id = :job_id ORDER BY seq", {"job_id": job_id}, dict
+    )
+
+
+def run_paused_now(now: int) -> Statement:
+    """Let every queued job run at once: what paused it has been put right."""
+    return Statement(
+        "UPDATE jobs SET available_at = min(available_at, :now), published_at = NULL, reason = NULL "
+        "WHERE state = 'queued' AND reason LIKE 'llm\\_%' ESCAPE '\\'",
+        {"now": now},
+    )

@@ -1,0 +1,119 @@
+"""SQL of the `memories` table (seed 004 §3.1)."""
+
+import json
+from collections.abc import Iterable
+from dataclasses import asdict
+from typing import Any
+
+from mex_pipeline.domain.memory import Confidence, Memory
+from mex_pipeline.store.sql import Query, Row, Statement, value, where
+from mex_pipeline.store.tokens import segment
+
+COLUMNS = (
+    "id", "topic", "sub_topic", "content", "is_ai_inferred", "confidence", "evidence", "created_at", "updated_at",
+    "valid_from", "valid_to", "forgotten_at", "forgotten_reason", "expires_at", "occurred_at", "times_seen",
+    "last_seen_at",
+)  # fmt: skip
+SELECT = "SELECT " + ", ".join(f"memories.{column}" for column in COLUMNS) + " FROM memories"
+ACTIVE = "forgotten_at IS NULL AND (expires_at IS NULL OR expires_at > :now)"
+
+_INSERT = (
+    f"INSERT INTO memories ({', '.join(COLUMNS)}, tokens) VALUES ({', '.join(':' + column for column in COLUMNS)}, :tokens)"
+)
+_UPDATE = f"UPDATE memories SET {', '.join(f'{column} = :{column}' for column in COLUMNS[1:])}, tokens = :tokens WHERE id = :id"
+
+
+def decode(row: Row) -> Memory:
+    """Return the memory of one row."""
+    columns: dict[str, Any] = {column: row[column] for column in COLUMNS}
+    columns["is_ai_inferred"] = bool(columns["is_ai_inferred"])
+    columns["confidence"] = Confidence(columns["confidence"])
+    return Memory(**columns)
+
+
+def _values(memory: Memory) -> dict[str, Any]:
+    return asdict(memory) | {"is_ai_inferred": int(memory.is_ai_inferred), "tokens": segment(memory.content)}
+
+
+def insert(memory: Memory) -> Statement:
+    """Write a new row."""
+    return Statement(_INSERT, _values(memory))
+
+
+def replace_row(memory: Memory) -> Statement:
+    """Write the whole state of an existing row."""
+    return Statement(_UPDATE, _values(memory))
+
+
+def by_prefix(prefix: str) -> Query[Memory]:
+    """The memories whose id begins with `prefix`: at most two, so that the caller can tell none, one, several."""
+    return Query(
+        f"{SELECT} WHERE id >= :low AND id < :high ORDER BY id LIMIT 2",
+        {"low": prefix, "high": prefix + "\U0010ffff"},
+        decode,
+    )
+
+
+def in_slots(slots: Iterable[tuple[str, str]], now: str) -> Query[Memory]:
+    """The active memories of the given slots, oldest first."""
+    return Query(
+        f"{SELECT} WHERE topic || '.' || sub_topic IN (SELECT value FROM json_each(:slots)) AND {ACTIVE} ORDER BY seq",
+        {"slots": _names(slots), "now": now},
+        decode,
+    )
+
+
+def retired_in_slots(slots: Iterable[tuple[str, str]]) -> Query[Memory]:
+    """The forgotten memories of the given slots that carry a `valid_to`: dated marks of what was taken back."""
+    return Query(
+        f"{SELECT} WHERE topic || '.' || sub_topic IN (SELECT value FROM json_each(:slots)) "
+        "AND forgotten_at IS NOT NULL AND valid_to IS NOT NULL ORDER BY seq",
+        {"slots": _names(slots)},
+        decode,
+    )
+
+
+def _names(slots: Iterable[tuple[str, str]]) -> str:
+    return json.dumps(sorted({f"{topic}.{sub_topic}" for topic, sub_topic in slots}))
+
+
+def slot_memories(now: str) -> Query[Memory]:
+    """Every active memory with a slot, oldest first: the raw material of the profile."""
+    return Query(f"{SELECT} WHERE sub_topic IS NOT NULL AND {ACTIVE} ORDER BY seq", {"now": now}, decode)
+
+
+def recent_records(now: str, since: str, limit: int, topics: Iterable[str] | None) -> Query[Memory]:
+    """The newest active records created at or after `since`, newest first (seed 004 §6.2 step 4)."""
+    return Query(
+        f"{SELECT} WHERE sub_topic IS NULL AND created_at >= :since AND {ACTIVE} "
+        "AND (:topics IS NULL OR topic IN (SELECT value FROM json_each(:topics))) "
+        "ORDER BY created_at DESC, seq DESC LIMIT :limit",
+        {"now": now, "since": since, "limit": limit, "topics": None if topics is None else json.dumps(list(topics))},
+        decode,
+    )
+
+
+def _page_filter(now: str, topic: str | None, sub_topic: str | None, *, forgotten: bool) -> tuple[str, dict[str, Any]]:
+    clause, values = where({"topic = :topic": topic, "sub_topic = :sub_topic": sub_topic})
+    if not forgotten:
+        clause = f"{clause} AND {ACTIVE}" if clause else f"WHERE {ACTIVE}"
+        values["now"] = now
+    return clause, values
+
+
+def page(
+    now: str, *, topic: str | None, sub_topic: str | None, include_forgotten: bool, limit: int, offset: int
+) -> Query[Memory]:
+    """One page, newest created first (product B9); a negative limit means all."""
+    clause, values = _page_filter(now, topic, sub_topic, forgotten=include_forgotten)
+    return Query(
+        f"{SELECT} {clause} ORDER BY created_at DESC, seq DESC LIMIT :limit OFFSET :offset",
+        values | {"limit": limit, "offset": offset},
+        decode,
+    )
+
+
+def count(now: str, *, topic: str | None, sub_topic: str | None, include_forgotten: bool) -> Query[int]:
+    """How many rows `page` has in all."""
+    clause, values = _page_filter(now, topic, sub_topic, forgotten=include_forgotten)
+    return Query(f"SELECT count(*) AS n FROM memories {clause}", values, value("n"))

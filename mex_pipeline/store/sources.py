@@ -1,0 +1,41 @@
+"""SQL of `memory_sources`: where each memory was said (product B3)."""
+
+import json
+from collections.abc import Iterable
+from dataclasses import asdict
+
+from mex_pipeline.domain.memory import Source
+from mex_pipeline.store.sql import Query, Row, Statement
+
+_COLUMNS = (
+    "agent", "session_id", "message_id", "message_key", "role", "said_at", "quote", "quote_start", "quote_end",
+    "verified", "project", "source_file", "job_id",
+)  # fmt: skip
+
+
+def insert(memory_id: str, source: Source, now: str) -> Statement:
+    """Attach a source to a memory."""
+    names = ("memory_id", *_COLUMNS, "created_at")
+    values = asdict(source) | {"verified": int(source.verified), "memory_id": memory_id, "created_at": now}
+    return Statement(
+        f"INSERT INTO memory_sources ({', '.join(names)}) VALUES ({', '.join(':' + name for name in names)})", values
+    )
+
+
+def _decode(row: Row) -> Source:
+    return Source(**{name: row[name] for name in _COLUMNS if name != "verified"}, verified=bool(row["verified"]))
+
+
+def of_memory(memory_id: str) -> Query[Source]:
+    """The sources of one memory, oldest first."""
+    return Query("SELECT * FROM memory_sources WHERE memory_id = :id ORDER BY seq", {"id": memory_id}, _decode)
+
+
+def yielded(agent: str, keys: Iterable[str]) -> Query[tuple[str, str]]:
+    """(message key, content) of everything the given messages have already yielded, forgotten memories included."""
+    return Query(
+        "SELECT s.message_key AS key, m.content AS content FROM memory_sources s JOIN memories m ON m.id = s.memory_id "
+        "WHERE s.agent = :agent AND s.message_key IN (SELECT value FROM json_each(:keys))",
+        {"agent": agent, "keys": json.dumps(sorted(set(keys)))},
+        lambda row: (row["key"], row["content"]),
+    )

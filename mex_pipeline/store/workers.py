@@ -1,0 +1,69 @@
+"""SQL of `workers` and `queue_control`: who works, and what is paused or asked to stop."""
+
+from typing import Any
+
+from mex_pipeline.store.sql import Query, Statement, value
+
+
+def hello(owner: str, host: str, pid: int, version: str, now: int) -> Statement:
+    """Write down a worker process that starts."""
+    return Statement(
+        "INSERT INTO workers (owner, host, pid, version, started_at, seen_at, state) "
+        "VALUES (:owner, :host, :pid, :version, :now, :now, 'running')",
+        {"owner": owner, "host": host, "pid": pid, "version": version, "now": now},
+    )
+
+
+def seen(owner: str, now: int) -> Statement:
+    """Note that the worker is still there."""
+    return Statement("UPDATE workers SET seen_at = :now WHERE owner = :owner", {"owner": owner, "now": now})
+
+
+def gone(owner: str) -> Statement:
+    """Remove a worker that ended."""
+    return Statement("DELETE FROM workers WHERE owner = :owner", {"owner": owner})
+
+
+def all_rows() -> Query[dict[str, Any]]:
+    """Every worker row; whether its process lives is asked of the kernel, not of this table."""
+    return Query("SELECT * FROM workers ORDER BY started_at", {}, dict)
+
+
+def pause(scope: str, until: int, reason: str, now: int) -> Statement:
+    """Pause a scope (`*`, `llm`) until a moment."""
+    return Statement(
+        "INSERT INTO queue_control (scope, paused_until, reason, at) VALUES (:scope, :until, :reason, :now) "
+        "ON CONFLICT (scope) DO UPDATE SET paused_until = :until, reason = :reason, at = :now",
+        {"scope": scope, "until": until, "reason": reason, "now": now},
+    )
+
+
+def resume(scope: str) -> Statement:
+    """Lift a pause."""
+    return Statement("DELETE FROM queue_control WHERE scope = :scope", {"scope": scope})
+
+
+def paused(now: int) -> Query[dict[str, Any]]:
+    """The scopes that are paused at `now`."""
+    return Query(
+        "SELECT scope, paused_until, reason FROM queue_control WHERE paused_until > :now ORDER BY scope",
+        {"now": now},
+        dict,
+    )
+
+
+STOP = "worker:stop"
+
+
+def ask_stop(now: int) -> Statement:
+    """Ask every worker that started before `now` to finish and leave."""
+    return Statement(
+        "INSERT INTO queue_control (scope, paused_until, reason, at) VALUES (:scope, NULL, NULL, :now) "
+        "ON CONFLICT (scope) DO UPDATE SET at = :now",
+        {"scope": STOP, "now": now},
+    )
+
+
+def stop_asked_at() -> Query[int]:
+    """When a stop was last asked for (ms)."""
+    return Query("SELECT at FROM queue_control WHERE scope = :scope", {"scope": STOP}, value("at"))

@@ -1,0 +1,66 @@
+"""What is taken out of a message, and what must stay."""
+
+import pytest
+
+from mex_pipeline.adapters.cleaning import TEXT_CAP, assistant_text, capped, scrub, user_text
+
+
+@pytest.mark.parametrize(
+    ("text", "cleaned"),
+    [
+        ("<system-reminder>x</system-reminder>", ""),
+        ("<SYSTEM-REMINDER>x</System-Reminder>hi", "hi"),
+        ("<ide_opened_file>a.py</ide_opened_file>\n<ide_selection>x\ny</ide_selection>\n改一下", "改一下"),
+        ('a<ide_diagnostics level="2">x</ide_diagnostics>b', "ab"),
+        ("<system-reminder>a <system-reminder>b</system-reminder> c</system-reminder>d", "d"),
+        ("<system-reminder>tags like <system-reminder> are injected</system-reminder>d", "d"),
+        ("one<system-reminder>x</system-reminder>two<system-reminder>y</system-reminder>three", "onetwothree"),
+        ("why is there <system-reminder> in my log?", "why is there <system-reminder> in my log?"),
+        ("a </system-reminder> b", "a </system-reminder> b"),
+        ("\u00a0\u3000 hi \u00a0\n", "hi"),
+        ("a < b > c", "a < b > c"),
+    ],
+)
+def test_injected_blocks_go_and_the_persons_words_stay(text: str, cleaned: str) -> None:
+    """Standalone, as a prefix, nested, in any case; a tag that nothing closes is speech."""
+    assert user_text(text) == cleaned
+
+
+@pytest.mark.parametrize(
+    ("text", "cleaned"),
+    [
+        ("<thinking>x</thinking>好", "好"),
+        ("<antThinking>x</antThinking>ok", "ok"),
+        ('see <antArtifact identifier="a" type="t">code</antArtifact> above', "see  above"),
+        ("a\n```py\n" + "x\n" * 20 + "```\nb", "a\n```py\n" + "x\n" * 20 + "```\nb"),
+        ("a\n```py\n" + "x\n" * 21 + "```\nb", "a\n[code 21 lines]\nb"),
+        ("  ~~~~\n" + "```\n" * 22 + "  ~~~~~\nb", "[code 22 lines]\nb"),
+        ("```\n" + "x\n" * 30, "```\n" + "x\n" * 29 + "x"),
+        ("```a``` inline\n" + "x\n" * 30 + "```b``` inline", "```a``` inline\n" + "x\n" * 30 + "```b``` inline"),
+        ("```\nx\n```\n" + "y\n" * 30 + "```\nx\n```", "```\nx\n```\n" + "y\n" * 30 + "```\nx\n```"),
+    ],
+)
+def test_thought_goes_and_long_code_is_only_counted(text: str, cleaned: str) -> None:
+    """Twenty lines stay; an unclosed or inline fence is no block."""
+    assert assistant_text(text) == cleaned
+
+
+def test_cleaning_takes_linear_time() -> None:
+    """Thousands of unclosed tags in a pasted log must not stall a read."""
+    text = "<system-reminder> <thinking " * 200_000
+    assert user_text(text) == text.strip()
+    assert assistant_text(text) == text.strip()
+
+
+def test_a_capped_text_keeps_both_ends_and_says_how_much_is_gone() -> None:
+    """Never longer than the cap; shorter texts are untouched."""
+    assert capped("x" * TEXT_CAP) == ("x" * TEXT_CAP, False)
+    text, was_cut = capped("a" * TEXT_CAP + "z")
+    assert was_cut
+    assert len(text) <= TEXT_CAP
+    assert text == "a" * 5_900 + "\n[cut 101 characters]\n" + "a" * 1_999 + "z"
+
+
+def test_unstorable_characters_are_replaced() -> None:
+    """Lone surrogates and NUL; a real pair is one character in Python and stays."""
+    assert scrub("a\ud83d\0b\udcff😀") == "a\ufffdb\ufffd😀"

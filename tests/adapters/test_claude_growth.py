@@ -1,0 +1,166 @@
+"""A session that grows while it is read: any schedule of reads gives what one pass over the whole gives."""
+
+import json
+import random
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from mex_pipeline.domain.conversation import CONTEXT_TURNS, Cursor, Transcript, Turn, settled
+from tests.adapters.claude_session import ADAPTER, Session, chat, identity, whole, wild
+from tests.adapters.corpus import CORPUS, claude_files, needs_corpus
+
+Quiet = Callable[[], bool]
+
+
+def never() -> bool:
+    return False
+
+
+def check_retry(path: Path, cursor: Cursor, transcript: Transcript) -> None:
+    """A retry that is given the end of the first attempt sees the same turns and ends at the same place."""
+    retry = ADAPTER.read(path, cursor, quiet=False, until=transcript.cursor.off)
+    assert identity(retry.turns) == identity(settled(transcript))
+    assert not any(turn.held for turn in retry.turns)
+    assert (retry.cursor.off, retry.cursor.resume) == (transcript.cursor.off, transcript.cursor.resume)
+
+
+def follow(path: Path, data: bytes, cuts: list[int], is_quiet: Quiet = never) -> list[Turn]:
+    """Read the file after each of its growth steps, as jobs would, and return the turns they extract."""
+    cursor, seen, taken = Cursor(), set[str](), list[Turn]()
+    for number, cut in enumerate([*cuts, len(data)]):
+        path.write_bytes(data[:cut])
+        transcript = ADAPTER.read(path, cursor, quiet=number == len(cuts) or is_quiet())
+        assert transcript.reset is None
+        assert transcript.cursor.resume <= transcript.cursor.off <= cut
+        assert transcript.cursor.off >= cursor.off
+        context = [turn for turn in transcript.turns if turn.end <= cursor.off]
+        assert len(context) >= min(CONTEXT_TURNS, len(taken))
+        assert {turn.key for turn in context} <= seen
+        new = [turn for turn in settled(transcript) if turn.key not in seen]
+        assert all(cursor.off < turn.end <= transcript.cursor.off for turn in new)
+        assert all(turn.end > transcript.cursor.off for turn in transcript.turns if turn.held)
+        check_retry(path, cursor, transcript)
+        taken += new
+        seen |= {turn.key for turn in new}
+        cursor = Cursor.from_json(transcript.cursor.to_json())
+    return taken
+
+
+def one_pass(path: Path, data: bytes) -> list[tuple[str, str]]:
+    path.write_bytes(data)
+    turns = identity(whole(path).turns)
+    assert len({key for key, _ in turns}) == len(turns)
+    return turns
+
+
+def schedules(data: bytes, count: int, seed: int) -> list[list[int]]:
+    """`count` random schedules of one to eight growth steps each, at any byte."""
+    chance = random.Random(seed)
+    return [sorted(chance.choices(range(len(data) + 1), k=chance.randint(1, 8))) for _ in range(count)]
+
+
+def hand_made() -> list[tuple[str, bytes]]:
+    crlf = b"\xef\xbb\xbf" + wild().data(b"\r\n", last_newline=False)
+    return [("chat", chat().data()), ("wild", wild().data()), ("wild-crlf-bom", crlf)]
+
+
+@pytest.mark.parametrize(("name", "data"), hand_made(), ids=[name for name, _ in hand_made()])
+def test_any_growth_schedule_gives_what_one_pass_gives(tmp_path: Path, name: str, data: bytes) -> None:
+    """I1: the same turns in the same order, each exactly once; with hold-back and without."""
+    path = tmp_path / "s.jsonl"
+    expected = one_pass(path, data)
+    assert len(expected) > 7
+    for seed, cuts in enumerate(schedules(data, 120, seed=len(data))):
+        chance = random.Random(seed)
+        assert identity(follow(path, data, cuts)) == expected, cuts
+        assert identity(follow(path, data, cuts, lambda: chance.random() < 0.5)) == expected, cuts  # noqa: B023
+
+
+def test_growth_by_single_bytes_gives_what_one_pass_gives(tmp_path: Path) -> None:
+    """No cut is special: every byte position is a stop."""
+    session = Session("tiny")
+    session.user("短")
+    session.says("t1", "好")
+    session.user([{"type": "text", "text": "x"}])
+    session.says("t2", "y")
+    data = session.data()
+    path = tmp_path / "s.jsonl"
+    assert identity(follow(path, data, list(range(len(data))))) == one_pass(path, data)
+
+
+@needs_corpus
+@pytest.mark.parametrize("source", claude_files(), ids=lambda path: path.stem)
+def test_any_growth_schedule_of_a_real_session_gives_what_one_pass_gives(tmp_path: Path, source: Path) -> None:
+    """I1 over every Claude file of the corpus, 30 schedules each."""
+    data = source.read_bytes()
+    path = tmp_path / "s.jsonl"
+    expected = one_pass(path, data)
+    for cuts in schedules(data, 30, seed=len(data)):
+        assert identity(follow(path, data, cuts)) == expected, cuts
+
+
+def after(first: Path, second: Path) -> list[tuple[str, str]]:
+    """What is new in the second file for one who has seen the first."""
+    seen = {turn.key for turn in whole(first).turns}
+    return [(turn.role, turn.text) for turn in whole(second).turns if turn.key not in seen]
+
+
+@needs_corpus
+def test_a_resumed_copy_brings_only_what_is_new() -> None:
+    """cc02 repeats cc01 under another session id and another shape of content."""
+    folder = CORPUS / "sessions"
+    new = after(folder / "cc01-first-session.jsonl", folder / "cc02-resumed-copy-of-cc01.jsonl")
+    assert [role for role, _ in new] == ["user", "assistant"]
+    assert new[0][1] == "run ls tool"
+
+
+@needs_corpus
+def test_an_appended_session_goes_on_where_it_was_left(tmp_path: Path) -> None:
+    """cc14 begins with cc13 byte for byte, which ends without a newline."""
+    folder, path = CORPUS / "sessions", tmp_path / "s.jsonl"
+    path.write_bytes((folder / "cc13-append-stage1.jsonl").read_bytes())
+    first = whole(path)
+    assert first.cursor.off == path.stat().st_size
+    path.write_bytes((folder / "cc14-append-stage2.jsonl").read_bytes())
+    second = ADAPTER.read(path, first.cursor, quiet=True)
+    assert second.reset is None
+    new = [turn for turn in second.turns if turn.end > first.cursor.off]
+    assert [turn.role for turn in new].count("user") == 2
+    assert identity(list(first.turns) + new) == identity(whole(path).turns)
+    assert second.dropped["tool_rejection"] == 1
+
+
+def test_a_forked_copy_brings_only_what_is_new(tmp_path: Path) -> None:
+    """A fork rewrites session id, folder and the shape of a prompt, and appends."""
+    chat().write(tmp_path / "parent.jsonl")
+    fork = chat()
+    prompt = json.loads(fork.lines[1])
+    prompt["message"]["content"] = [{"type": "text", "text": prompt["message"]["content"]}]
+    fork.lines[1] = json.dumps(prompt).encode()
+    fork.lines = [line.replace(b"session-chat", b"session-fork") for line in fork.lines]
+    fork.user("only in the fork")
+    assert after(tmp_path / "parent.jsonl", fork.write(tmp_path / "fork.jsonl")) == [("user", "only in the fork")]
+
+
+def test_a_retry_sees_the_same_turns_though_the_file_has_grown(tmp_path: Path) -> None:
+    """H6: `until` is what the first attempt returned; the rest is left to a follow-up job."""
+    path = tmp_path / "s.jsonl"
+    data = wild().data()
+    path.write_bytes(data)
+    cursor = whole(path).cursor
+    path.write_bytes(data + chat().data()[:-20])
+    first = ADAPTER.read(path, cursor, quiet=False)
+    assert first.cursor.off < path.stat().st_size
+    path.write_bytes(data + chat().data() + b"rubbish\n")
+    check_retry(path, cursor, first)
+    assert ADAPTER.read(path, cursor, quiet=True, until=first.cursor.off).dropped == first.dropped
+
+
+def test_an_end_before_the_old_position_moves_nothing(tmp_path: Path) -> None:
+    """The cursor never goes back."""
+    path = wild().write(tmp_path / "s.jsonl")
+    cursor = whole(path).cursor
+    for until in (0, cursor.resume, cursor.off - 1):
+        assert ADAPTER.read(path, cursor, quiet=True, until=until).cursor.off == cursor.off

@@ -1,0 +1,389 @@
+"""The client against a scripted endpoint: what is sent, how it climbs down, how it ends."""
+
+import asyncio
+import json
+import logging
+import time
+from typing import Any
+
+import httpx
+import pytest
+from llm_endpoint import BASE_URL, ENDPOINT, KEY, MESSAGES, MODEL, REPLY, ask, completed, failed, run
+
+from mex_pipeline.domain.conversation import Chunk, Turn
+from mex_pipeline.errors import InvalidInput, LLMRejected, LLMUnavailable
+from mex_pipeline.llm.client import OpenAICompatible
+from mex_pipeline.llm.contract import REPLY_SCHEMA
+from mex_pipeline.llm.port import Usage
+from mex_pipeline.llm.prompts import Prompts, build_messages
+
+SCHEMA_500 = failed(500, "[{'type': 'literal_error', 'loc': ('body', 'response_format', 'type')}]")
+
+
+def client(**settings: Any) -> OpenAICompatible:
+    return OpenAICompatible(**{"base_url": BASE_URL, "api_key": KEY, "model": MODEL, **settings})
+
+
+def test_the_request_holds_what_build_messages_made_and_nothing_else() -> None:
+    """Model, messages, temperature: the user's words travel once, unchanged, in UTF-8."""
+    chunk = Chunk(1, (), (Turn("k1", "user", '我说："a\nb"', at="2026-08-06T08:30:00Z"),))
+    messages = build_messages(Prompts(("{{slots}}",), "r", "zh"), slots=["槽"], known=[], today="t", chunk=chunk)
+    asked = ask(completed(), messages=messages)
+    assert asked.bodies == [
+        {
+            "model": MODEL,
+            "temperature": 0.2,
+            "messages": [{"role": message.role, "content": message.content} for message in messages],
+        }
+    ]
+    assert asked.requests[0].url == "https://llm.example/v1/chat/completions"
+
+
+def test_the_key_travels_as_a_bearer_token() -> None:
+    assert ask(completed()).requests[0].headers["authorization"] == f"Bearer {KEY}"
+
+
+def test_an_empty_key_is_replaced_by_a_harmless_one() -> None:
+    """Ollama needs none, and the environment's OpenAI key is not for it."""
+    assert ask(completed(), api_key="").requests[0].headers["authorization"] == "Bearer no-key"
+
+
+def test_a_key_pasted_with_its_line_break_works() -> None:
+    assert ask(completed(), api_key=f" {KEY}\n").requests[0].headers["authorization"] == f"Bearer {KEY}"
+
+
+def test_nothing_of_the_environment_or_the_machine_is_sent_along(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another provider's organisation, key and headers, and the description of this machine stay here."""
+    for name in ("OPENAI_ORG_ID", "OPENAI_PROJECT_ID", "OPENAI_API_KEY", "OPENAI_ADMIN_KEY", "OPENAI_BASE_URL"):
+        monkeypatch.setenv(name, "https://other.example/secret")
+    monkeypatch.setenv("OPENAI_CUSTOM_HEADERS", "Authorization: Bearer other\nX-Team: secret")
+    request = ask(completed()).requests[0]
+    assert request.url.host == "llm.example"
+    assert request.headers["authorization"] == f"Bearer {KEY}"
+    assert not [name for name in request.headers if name.startswith("x-")]
+    assert "secret" not in str(request.headers)
+
+
+@pytest.mark.parametrize("address", [f"{BASE_URL}/", f" {BASE_URL}", f"{BASE_URL}/chat/completions"])
+def test_a_base_url_is_taken_as_people_paste_it(address: str) -> None:
+    assert ask(completed(), base_url=address).requests[0].url == f"{BASE_URL}/chat/completions"
+
+
+@pytest.mark.parametrize(
+    "address", ["", "llm.example/v1", "ftp://llm.example", "https://", "http://[::1", "localhost:11434"]
+)
+def test_a_base_url_without_scheme_or_host_is_refused_before_anything_is_sent(address: str) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        client(base_url=address)
+    assert (caught.value.code, caught.value.params) == ("llm_bad_setting", {"key": "llm.base_url"})
+
+
+@pytest.mark.parametrize("key", ["sk-钥匙-123456", "sk-a\nb"])
+def test_a_key_that_fits_no_header_is_refused_without_repeating_it(key: str) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        client(api_key=key)
+    assert (caught.value.code, caught.value.params) == ("llm_bad_setting", {"key": "llm.api_key"})
+
+
+def test_a_proxy_that_cannot_be_used_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ALL_PROXY", "gopher://127.0.0.1:1")
+    with pytest.raises(InvalidInput) as caught:
+        client()
+    assert caught.value.code == "llm_bad_proxy"
+
+
+def test_a_completion_has_text_usage_and_format() -> None:
+    completion = ask(completed("你好")).completion
+    assert (completion.text, completion.finish_reason, completion.response_format) == ("你好", "stop", "prompt")
+    assert completion.usage == Usage(MODEL, 120, 7)
+
+
+@pytest.mark.parametrize(
+    ("usage", "counted"),
+    [
+        (None, (0, 0)),
+        ({"prompt_tokens": None}, (0, 0)),
+        ({"prompt_tokens": 3.0, "completion_tokens": "many"}, (3, 0)),
+        ([], (0, 0)),
+    ],
+)
+def test_missing_or_odd_token_counts_are_zero(usage: Any, counted: tuple[int, int]) -> None:
+    spent = ask(completed(usage=usage)).completion.usage
+    assert (spent.prompt_tokens, spent.completion_tokens) == counted
+
+
+def test_text_parts_are_joined_and_thinking_parts_left_out() -> None:
+    parts = [
+        {"type": "thinking", "thinking": "hm"},
+        {"type": "text", "text": '{"memo'},
+        {"type": "text", "text": 'ries":[]}'},
+    ]
+    assert ask(completed(parts)).completion.text == '{"memories":[]}'
+
+
+def test_a_lone_surrogate_in_a_reply_becomes_the_replacement_character() -> None:
+    body = '{"choices":[{"finish_reason":"stop","message":{"content":"a\\ud800b"}}]}'
+    assert ask(httpx.Response(200, text=body)).completion.text == "a\ufffdb"
+
+
+def test_blank_lines_sent_to_keep_the_line_warm_and_a_wrong_charset_do_no_harm() -> None:
+    body = '\n\n\n {"choices":[{"finish_reason":"stop","message":{"content":"记忆"}}]}'.encode()
+    answer = httpx.Response(200, content=body, headers={"content-type": "application/json; charset=iso-8859-1"})
+    assert ask(answer).completion.text == "记忆"
+
+
+def test_structured_output_is_asked_for_in_the_strongest_way_first() -> None:
+    """product C12"""
+    asked = ask(completed(), response_format=None)
+    schema = asked.bodies[0]["response_format"]["json_schema"]
+    assert schema == {"name": "memories", "strict": True, "schema": REPLY_SCHEMA}
+    assert asked.completion.response_format == "json_schema"
+    assert asked.learned == ["json_schema"]
+
+
+@pytest.mark.parametrize("status", [400, 404, 415, 422, 500, 501])
+def test_a_refusal_that_names_the_format_steps_down_at_once(status: int) -> None:
+    refusal = failed(status, "This response_format type is unavailable now")
+    asked = ask(refusal, completed(), response_format=None)
+    assert (asked.formats, asked.waits, asked.learned) == (["json_schema", "json_object"], [], ["json_object"])
+
+
+@pytest.mark.parametrize("status", [400, 422, 500])
+def test_a_bare_failure_steps_down_once_per_level(status: int) -> None:
+    asked = ask(failed(status), failed(status), completed(), response_format=None)
+    assert (asked.formats, asked.waits) == (["json_schema", "json_object", "prompt"], [])
+    assert asked.learned == ["prompt"]
+
+
+def test_a_server_that_answers_json_schema_with_a_500_costs_one_request_and_no_wait() -> None:
+    asked = ask(SCHEMA_500, completed(), response_format=None)
+    assert (asked.formats, asked.waits, asked.learned) == (["json_schema", "json_object"], [], ["json_object"])
+
+
+def test_a_plain_outage_still_ends_in_the_retry_path() -> None:
+    asked = ask(then=failed(500, "down"), response_format=None)
+    assert (asked.error.code, len(asked.waits)) == ("llm_server_error", 3)
+    assert asked.learned == []
+
+
+def test_an_outage_that_passes_leaves_the_strongest_format() -> None:
+    """Three 500s say that the server is down, not that it dislikes all three formats."""
+    asked = ask(failed(500), failed(500), failed(500), completed(), response_format=None)
+    assert asked.formats == ["json_schema", "json_object", "prompt", "json_schema"]
+    assert (len(asked.waits), asked.learned) == (1, ["json_schema"])
+
+
+def test_with_a_format_that_worked_before_a_500_is_an_outage() -> None:
+    asked = ask(failed(500), completed(), response_format="json_schema")
+    assert (asked.formats, len(asked.waits), asked.learned) == (["json_schema", "json_schema"], 1, [])
+
+
+def test_a_format_that_worked_before_is_given_up_when_the_server_names_it() -> None:
+    asked = ask(failed(400, "response_format: unsupported"), completed(), response_format="json_object")
+    assert (asked.formats, asked.learned) == (["json_object", "prompt"], ["prompt"])
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        failed(400, "This model's maximum context length is 4096 tokens"),
+        failed(401, "no"),
+        failed(404, "model 'x' not found"),
+        failed(402, "pay"),
+        failed(400, "input contains inappropriate content", code="data_inspection_failed"),
+    ],
+)
+def test_a_failure_with_a_known_cause_does_not_step_down(answer: httpx.Response) -> None:
+    assert ask(answer, response_format=None).formats == ["json_schema"]
+
+
+def test_what_worked_is_kept_for_the_next_call() -> None:
+    """The instance remembers, so that a refusal is paid for once."""
+    formats: list[str] = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        kind = json.loads(request.content).get("response_format", {}).get("type", "prompt")
+        formats.append(kind)
+        return completed() if kind == "json_object" else SCHEMA_500
+
+    async def twice() -> None:
+        llm = OpenAICompatible(base_url=BASE_URL, api_key=KEY, model=MODEL)
+        await llm.complete(MESSAGES)
+        await llm.complete(MESSAGES)
+        await llm.aclose()
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(httpx.AsyncHTTPTransport, "handle_async_request", _transport(answer))
+        run(twice())
+    assert formats == ["json_schema", "json_object", "json_object"]
+
+
+def _transport(answer: Any) -> Any:
+    async def handle(self: Any, request: httpx.Request) -> httpx.Response:
+        await request.aread()
+        return answer(request)
+
+    return handle
+
+
+def test_a_model_that_takes_only_its_own_temperature_is_asked_without_one() -> None:
+    refusal = failed(400, "Unsupported value: 'temperature' does not support 0.2 with this model.", param="temperature")
+    asked = ask(refusal, completed(), response_format=None)
+    assert [body.get("temperature") for body in asked.bodies] == [0.2, None]
+    assert (asked.formats, asked.waits) == (["json_schema", "json_schema"], [])
+
+
+@pytest.mark.parametrize("status", [429, 500, 502, 503, 529, 408, 409])
+def test_seed_7_3_four_tries_with_doubling_waits(status: int) -> None:
+    """2-4-8 s with positive jitter of at most a quarter; then the error."""
+    asked = ask(then=failed(status))
+    assert len(asked.requests) == 4
+    assert all(base <= wait <= base * 1.25 for base, wait in zip((2, 4, 8), asked.waits, strict=True))
+    assert isinstance(asked.error, LLMUnavailable)
+
+
+def test_retries_end_with_the_first_good_answer() -> None:
+    asked = ask(failed(503), httpx.ReadTimeout("slow"), completed("ok"))
+    assert (asked.completion.text, len(asked.waits)) == ("ok", 2)
+
+
+def test_a_short_retry_after_wins_over_the_doubling_wait() -> None:
+    assert ask(failed(429, headers={"Retry-After": "30"}), completed()).waits == [30]
+
+
+def test_a_long_retry_after_ends_the_call_at_once() -> None:
+    asked = ask(failed(429, headers={"Retry-After": "31"}))
+    assert (asked.error.code, asked.error.params["retry_after"], asked.waits) == ("llm_rate_limited", 31, [])
+
+
+@pytest.mark.parametrize("status", [400, 401, 402, 403, 404, 413, 418, 422])
+def test_a_rejected_request_is_not_repeated(status: int) -> None:
+    asked = ask(failed(status, "no"))
+    assert (type(asked.error), len(asked.requests), asked.waits) == (LLMRejected, 1, [])
+
+
+@pytest.mark.parametrize(
+    ("fault", "code"),
+    [
+        (httpx.ConnectError("[Errno 111] Connection refused"), "llm_unreachable"),
+        (httpx.ConnectError("[Errno -2] Name or service not known"), "llm_unreachable"),
+        (httpx.ConnectTimeout("slow"), "llm_unreachable"),
+        (httpx.ProxyError("407 Proxy Authentication Required"), "llm_unreachable"),
+        (httpx.ReadTimeout("slow"), "llm_timeout"),
+        (httpx.WriteTimeout("slow"), "llm_timeout"),
+        (httpx.RemoteProtocolError("Server disconnected without sending a response."), "llm_connection_lost"),
+        (httpx.ReadError("reset"), "llm_connection_lost"),
+    ],
+)
+def test_without_an_answer_the_endpoint_is_unavailable(fault: Exception, code: str) -> None:
+    asked = ask(then=fault)
+    assert (type(asked.error), asked.error.code, len(asked.requests)) == (LLMUnavailable, code, 4)
+    assert asked.error.params == {"endpoint": ENDPOINT, "model": MODEL, "detail": str(fault)}
+
+
+def test_the_timeout_bounds_the_whole_request() -> None:
+    """An endpoint that dribbles bytes to keep the line warm does not outlive it."""
+
+    async def dribble(_: httpx.Request) -> httpx.Response:
+        await asyncio.sleep(30)
+        raise AssertionError("not reached")
+
+    started = time.monotonic()
+    asked = ask(then=dribble, timeout_seconds=0.05, max_retries=1)
+    assert (asked.error.code, len(asked.requests)) == ("llm_timeout", 2)
+    assert time.monotonic() - started < 5
+
+
+def test_cancelling_interrupts_a_wait_at_once() -> None:
+    """No hook here: the real sleep of a minute has to give way."""
+
+    async def go() -> float:
+        llm = OpenAICompatible(base_url=BASE_URL, api_key=KEY, model=MODEL, retry_base_seconds=60)
+        call = asyncio.create_task(llm.complete(MESSAGES))
+        await asyncio.sleep(0.2)
+        assert not call.done()
+        started = time.monotonic()
+        call.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await call
+        await llm.aclose()
+        return time.monotonic() - started
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(httpx.AsyncHTTPTransport, "handle_async_request", _transport(lambda _: failed(429)))
+        assert run(go()) < 1
+
+
+def test_a_redirect_is_not_followed() -> None:
+    """The prompt goes to the configured endpoint and nowhere else (product P1)."""
+    asked = ask(httpx.Response(307, headers={"location": "https://elsewhere.example/v1/chat/completions"}))
+    assert (asked.error.code, len(asked.requests)) == ("llm_redirected", 1)
+
+
+def test_the_endpoint_in_an_error_has_no_path_and_no_credentials() -> None:
+    asked = ask(failed(400, "no"), base_url="https://me:pw@llm.example:8443/secret/v1?token=abc")
+    assert asked.error.params["endpoint"] == "https://llm.example:8443"
+
+
+def test_an_endpoint_on_this_machine_is_reached_although_a_proxy_is_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A real loopback server; the proxy named in the environment does not exist."""
+    for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    for name in ("NO_PROXY", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    body = completed("from here").content
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        head = f"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {len(body)}\r\nconnection: close"
+        writer.write(head.encode() + b"\r\n\r\n" + body)
+        await writer.drain()
+        writer.close()
+
+    async def go() -> str:
+        server = await asyncio.start_server(serve, "127.0.0.1", 0)
+        port = server.sockets[0].getsockname()[1]
+        llm = OpenAICompatible(base_url=f"http://localhost:{port}/v1", api_key="", model=MODEL, max_retries=0)
+        try:
+            return (await llm.complete(MESSAGES)).text
+        finally:
+            await llm.aclose()
+            server.close()
+            await server.wait_closed()
+
+    assert run(go()) == "from here"
+
+
+def test_a_remote_endpoint_uses_the_proxy_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("NO_PROXY", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HTTPS_PROXY", "http://127.0.0.1:9")
+    monkeypatch.setenv("https_proxy", "http://127.0.0.1:9")
+
+    async def go() -> str:
+        llm = OpenAICompatible(base_url=BASE_URL, api_key=KEY, model=MODEL, max_retries=0)
+        try:
+            await llm.complete(MESSAGES)
+        except LLMUnavailable as error:
+            return error.code
+        finally:
+            await llm.aclose()
+        return "answered"
+
+    assert run(go()) == "llm_unreachable"
+
+
+def test_prompts_and_keys_stay_out_of_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    """Even with everything at DEBUG (the library writes whole requests there)."""
+    with caplog.at_level(logging.DEBUG):
+        ask(failed(500), failed(400, "花生"), completed(), response_format=None)
+    assert "花生" not in caplog.text
+    assert KEY not in caplog.text
+
+
+def test_messages_are_sent_in_order() -> None:
+    assert [message["content"] for message in ask(completed()).bodies[0]["messages"]] == [m.content for m in MESSAGES]
+
+
+def test_the_reply_is_the_one_that_was_sent() -> None:
+    assert ask(completed(REPLY)).completion.text == REPLY

@@ -1,0 +1,1 @@
+"""The worker process: what runs alongside the agent sessions."""
