@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from mex_pipeline.clock import Clock
-    from mex_pipeline.domain.schema import Schema
+    from mex_pipeline.domain.schema import Notice, Schema
     from mex_pipeline.domain.wording import Language
     from mex_pipeline.paths import Home
     from mex_pipeline.services.extractor import Extractor
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class App:
-    """One command's view of a home. `is_new` says that this command created it."""
+    """One command's view of a home. `is_new` says that this command created it, `notices` what schema.yaml should change."""
 
     home: Home
     settings: Settings
@@ -27,6 +27,7 @@ class App:
     clock: Clock
     language: Language
     is_new: bool = False
+    notices: tuple[Notice, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from mex_pipeline import messages, settings, yaml_file
 from mex_pipeline.app import App, AsyncApp
 from mex_pipeline.clock import SystemClock
-from mex_pipeline.domain.schema import Schema, parse
+from mex_pipeline.domain.schema import Notice, Schema, parse
 from mex_pipeline.errors import MexError
 from mex_pipeline.paths import Home
 from mex_pipeline.resources import prompt_texts
@@ -34,19 +34,19 @@ def open_app(language: Language) -> Iterator[App]:
     found = settings.load(home.config)
     database = Database.open(home.database)
     try:
-        yield App(home, found, load_schema(home), database, SystemClock(), language, is_new)
+        schema, notices = load_schema(home)
+        yield App(home, found, schema, database, SystemClock(), language, is_new, notices)
     finally:
         database.close()
 
 
-def load_schema(home: Home) -> Schema:
-    """Return the home's schema; raises InvalidInput naming the file and the place that is wrong."""
+def load_schema(home: Home) -> tuple[Schema, tuple[Notice, ...]]:
+    """Return the home's schema and its notices; raises InvalidInput naming the file and the place that is wrong."""
     try:
-        schema, _ = parse(yaml_file.load(home.schema))
+        return parse(yaml_file.load(home.schema))
     except MexError as error:
         error.params.setdefault("file", str(home.schema))
         raise
-    return schema
 
 
 def worker_settings() -> tuple[Home, Settings]:
@@ -70,7 +70,7 @@ async def open_async_app(home: Home) -> AsyncIterator[AsyncApp]:
     from mex_pipeline.store.async_database import AsyncDatabase
 
     found = settings.load(home.config)
-    schema = load_schema(home)
+    schema, _ = load_schema(home)
     language = messages.choose(os.environ.get("MEX_LANG"), found.language)
     database = await AsyncDatabase.open(home.database)
     try:

@@ -73,7 +73,9 @@ class _Consumer(Consumer):
         super().__init__(*args, **options)
         self._on_signal = on_signal
         self._signal_actions = {
-            number: (False, True) for number in (signal.SIGTERM, signal.SIGINT, getattr(signal, "SIGHUP", None)) if number
+            number: (False, True)
+            for number in (signal.SIGTERM, signal.SIGINT, getattr(signal, "SIGHUP", None))
+            if number
         }
 
     def stop(self, graceful: bool = False) -> None:

@@ -21,9 +21,9 @@ class LLMSettings:
     api_key: str = ""
     api_key_env: str = ""
     model: str = ""
-    timeout_seconds: float = 600
+    timeout_seconds: float = 600.0
     max_retries: int = 3
-    retry_base_seconds: float = 2
+    retry_base_seconds: float = 2.0
     concurrency: int = 4
 
     @property

@@ -61,7 +61,10 @@ def stats(as_json: JsonOption = False, lang: LangOption = None) -> None:
         t("stats.usage", **{key: plain["llm_usage"][key] for key in ("calls", "prompt_tokens", "completion_tokens")}),
     ]
     lines += [
-        t("stats.usage_row", **{key: row[key] for key in ("purpose", "model", "calls", "prompt_tokens", "completion_tokens")})
+        t(
+            "stats.usage_row",
+            **{key: row[key] for key in ("purpose", "model", "calls", "prompt_tokens", "completion_tokens")},
+        )
         for row in found.usage
     ]
     output.emit(plain, lines)
@@ -73,7 +76,9 @@ def config_show(as_json: JsonOption = False, lang: LangOption = None) -> None:
 
 
 def config_llm(
-    provider: Annotated[str | None, typer.Option("--provider", help=t("help.provider"), metavar="|".join(PRESETS))] = None,
+    provider: Annotated[
+        str | None, typer.Option("--provider", help=t("help.provider"), metavar="|".join(PRESETS))
+    ] = None,
     base_url: Annotated[str | None, typer.Option("--base-url", help=t("help.base_url"))] = None,
     api_key: Annotated[str | None, typer.Option("--api-key", help=t("help.api_key"))] = None,
     model: Annotated[str | None, typer.Option("--model", help=t("help.model"))] = None,

@@ -48,6 +48,7 @@ def _group(name: str, commands: dict[str, Callable[..., None]]) -> None:
 _COMMANDS: dict[str, Callable[..., None]] = {
     "init": admin.init,
     "add": memory.add,
+    "update": memory.update,
     "get": memory.get,
     "list": memory.list_memories,
     "search": query.search,
@@ -58,7 +59,9 @@ _COMMANDS: dict[str, Callable[..., None]] = {
 }
 for _name, _function in _COMMANDS.items():
     _app.command(_name, help=t(f"help.{_name}"))(_function)
-_group("jobs", {"list": jobs.list_jobs, "show": jobs.show, "wait": jobs.wait, "cancel": jobs.cancel, "retry": jobs.retry})
+_group(
+    "jobs", {"list": jobs.list_jobs, "show": jobs.show, "wait": jobs.wait, "cancel": jobs.cancel, "retry": jobs.retry}
+)
 _group("worker", {"run": worker.run, "start": worker.start, "stop": worker.stop, "status": worker.status})
 _group("config", {"llm": admin.config_llm, "show": admin.config_show})
 

@@ -6,11 +6,11 @@ from typing import Annotated
 
 import typer
 
+from mex_pipeline.app import App
 from mex_pipeline.bootstrap import run_job_here
 from mex_pipeline.cli import jobs as jobs_cli
 from mex_pipeline.cli import output
 from mex_pipeline.cli.options import JsonOption, LangOption, session, t
-from mex_pipeline.app import App
 from mex_pipeline.domain.job import Job, Trigger
 from mex_pipeline.errors import InvalidInput
 from mex_pipeline.services import estimate, jobs, transcripts, workers

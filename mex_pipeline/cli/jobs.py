@@ -1,8 +1,8 @@
 """`mex jobs list|show|wait|cancel|retry`, and how a job is shown."""
 
 import sys
-from contextlib import contextmanager
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Annotated, Any
 
 import typer

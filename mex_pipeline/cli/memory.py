@@ -52,6 +52,32 @@ def add(
         output.emit(memory_plain(memory), [t("done.added", id=memory.id, content=memory.content)])
 
 
+def update(
+    identifier: Annotated[str, typer.Argument(metavar="ID", help=t("help.id"))],
+    content: Annotated[str | None, typer.Option("--content", help=t("help.content"))] = None,
+    confidence: Annotated[Confidence | None, typer.Option("--confidence", help=t("help.confidence"))] = None,
+    expires: Annotated[str | None, typer.Option("--expires", help=t("help.expires"))] = None,
+    clear_expires: Annotated[bool, typer.Option("--clear-expires", help=t("help.clear_expires"))] = False,
+    by: Annotated[By | None, typer.Option("--by", help=t("help.by"))] = None,
+    as_json: JsonOption = False,
+    lang: LangOption = None,
+) -> None:
+    actor = Actor(by) if by is not None else _writer()
+    with session() as app:
+        memory = memories.update(
+            app,
+            identifier,
+            content=content,
+            confidence=confidence,
+            expires=expires,
+            clear_expires=clear_expires,
+            actor=actor,
+        )
+        if memories.is_past(app, memory):
+            output.note(t("note.expires_in_past"))
+        output.emit(memory_plain(memory), [t("done.updated", id=memory.id, content=memory.content)])
+
+
 def _writer() -> Actor:
     """An agent that runs `mex` has its variable set and no terminal on stdin (product F4)."""
     agent = any(os.environ.get(name) for name in _AGENTS) or any(name.startswith("CODEX_") for name in os.environ)

@@ -33,4 +33,6 @@ def session() -> Iterator[App]:
     with open_app(messages.active()) as app:
         if app.is_new:
             output.note(t("note.home_made", path=app.home.root))
+        for notice in app.notices:
+            output.note(t(f"note.{notice.code}", path=notice.path))
         yield app

@@ -29,7 +29,9 @@ def run(
 def start(as_json: JsonOption = False, lang: LangOption = None) -> None:
     with session() as app:
         fresh = workers.start(app)
-    output.emit({"started": fresh, "running": True}, [t("done.worker_started" if fresh else "note.worker_runs_already")])
+    output.emit(
+        {"started": fresh, "running": True}, [t("done.worker_started" if fresh else "note.worker_runs_already")]
+    )
 
 
 def stop(as_json: JsonOption = False, lang: LangOption = None) -> None:
@@ -46,6 +48,8 @@ def status(as_json: JsonOption = False, lang: LangOption = None) -> None:
         t("note.worker_row", pid=row["pid"], version=row["version"], since=to_local(row["started_at"]))
         for row in found.workers
     ]
-    lines += [t("note.paused", reason=t(f"reason.{row['reason']}"), until=to_local(row["until"])) for row in found.paused]
+    lines += [
+        t("note.paused", reason=t(f"reason.{row['reason']}"), until=to_local(row["until"])) for row in found.paused
+    ]
     lines.append(t("note.job_counts", counts=", ".join(f"{t(f'state.{k}')} {n}" for k, n in found.jobs.items()) or "—"))
     output.emit(found.to_plain(), lines)

@@ -64,6 +64,9 @@ def verify(candidate: Candidate, chunk: Chunk, origin: Origin) -> Candidate:
     hit = next(_hits(candidate, ordered), None)
     turn = hit.turn if hit else named
     source = _source(turn, origin)
+    if turn is None:
+        # Without a message the end of the chunk bounds when it was said: never now, or it would outdate newer words.
+        source = replace(source, said_at=max((one.at for one in chunk.turns if one.at), default=None))
     if hit is None:
         source = replace(source, quote=candidate.quote)
     else:
@@ -72,6 +75,14 @@ def verify(candidate: Candidate, chunk: Chunk, origin: Origin) -> Candidate:
     is_said_by_user = hit is not None and _is_users(hit.turn, origin)
     confidence = candidate.confidence if is_said_by_user else at_most(Confidence.INFERRED, candidate.confidence)
     return replace(candidate, source=source, confidence=confidence)
+
+
+def rests_on_assistant(candidate: Candidate, chunk: Chunk, origin: Origin) -> bool:
+    """True when the words the candidate rests on are the assistant's and not the user's: no evidence at all (F1)."""
+    turns = [*chunk.context, *chunk.turns]
+    users = [turn for turn in turns if _is_users(turn, origin)]
+    others = [turn for turn in turns if not _is_users(turn, origin)]
+    return next(_hits(candidate, users), None) is None and next(_hits(candidate, others), None) is not None
 
 
 def is_echo(

@@ -141,9 +141,7 @@ def _weakened(candidate: Candidate, over: Memory) -> Candidate:
     verified = candidate.source is not None and candidate.source.verified and candidate.source.role == "user"
     if over.confidence is not Confidence.CONFIRMED or verified:
         return candidate
-    return replace(
-        candidate, action=Action.UNCERTAIN_UPDATE, confidence=Confidence.UNCERTAIN, is_ai_inferred=True
-    )
+    return replace(candidate, action=Action.UNCERTAIN_UPDATE, confidence=Confidence.UNCERTAIN, is_ai_inferred=True)
 
 
 def _memory(desk: _Desk, candidate: Candidate) -> Memory:
@@ -210,9 +208,7 @@ def _retire(desk: _Desk, candidate: Candidate, slot: tuple[str, str]) -> None:
     elif target.valid_from > said:
         desk.drop(candidate, "older_statement")
     else:
-        after = replace(
-            target, updated_at=desk.now, valid_to=said, forgotten_at=desk.now, forgotten_reason=RETIRED
-        )
+        after = replace(target, updated_at=desk.now, valid_to=said, forgotten_at=desk.now, forgotten_reason=RETIRED)
         del desk.active[target.id]
         desk.changes.append(Retire(target, after, candidate.source))
 

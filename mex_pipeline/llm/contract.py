@@ -36,6 +36,8 @@ _OBJECT_START = re.compile(r"""\{\s*["'“]?memories\b""")
 _ARRAY_START = re.compile(r"\[\s*\{")
 _EMPTY_ARRAY = re.compile(r"\[\s*\]")
 _MEMORIES_KEY = re.compile(r"""["'“]memories["'”]\s*[:：]""")
+_CONTENT_KEY = re.compile(r"""["'“]content["'”]\s*[:：]""")
+_DEBRIS = re.compile(r"""["'”]\s*(?:[}\]:：]|,\s*["'“])""")
 _DECODER = json.JSONDecoder(strict=False)
 
 
@@ -53,7 +55,8 @@ def parse_reply(text: str) -> ParsedReply:
     Raises LLMBadReply: `llm_bad_reply` without an object that has a `memories` list, `llm_reasoning_only` when nothing
     follows the reasoning, `llm_cut_off` when the text ends inside a candidate.
     """
-    judged = [_judged(item) for item in _memories(clean(text).strip())]
+    entries, is_mended = _memories(clean(text).strip())
+    judged = [_judged(entry, is_mended=is_mended) for entry in entries]
     discarded = [verdict for verdict in judged if isinstance(verdict, Discarded)]
     proposed = [verdict for verdict in judged if isinstance(verdict, Candidate)]
     kept: dict[Candidate, Candidate] = {}
@@ -198,15 +201,29 @@ class _Memory(BaseModel):
         return Candidate(**fields)
 
 
-def _judged(item: Any) -> Candidate | Discarded:
-    if not isinstance(item, dict):
-        return Discarded(_shown(item), "not_an_object")
+def _judged(entry: Any, *, is_mended: bool) -> Candidate | Discarded:
+    if not isinstance(entry, dict):
+        return Discarded(_shown(entry), "not_an_object")
     try:
-        return _Memory.model_validate(item).candidate()
+        candidate = _Memory.model_validate(entry).candidate()
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         facts = {name: str(value) for name, value in first.get("ctx", {}).items()}
-        return Discarded(_shown(item.get("content")), first["type"], facts)
+        return Discarded(_shown(entry.get("content")), first["type"], facts)
+    if is_mended and _is_garbled(candidate.content):
+        return Discarded(_shown(candidate.content), "content_garbled")
+    return candidate
+
+
+def _is_garbled(content: str) -> bool:
+    """True for a mended content with remains of the JSON around it: a guess at where a broken string ended."""
+    if _DEBRIS.search(content) is None:
+        return False
+    try:
+        json.loads(content)
+    except ValueError:
+        return True
+    return False
 
 
 def _shown(value: Any) -> str:
@@ -221,10 +238,13 @@ def _shown(value: Any) -> str:
     return clean(value).strip()[:_MAX_SHOWN]
 
 
-def _memories(text: str) -> list[Any]:
-    """Return the entries of every object with a `memories` list, or of a bare array; raises LLMBadReply."""
+def _memories(text: str) -> tuple[list[Any], bool]:
+    """Return the entries of every object with a `memories` list, or of a bare array, and whether they were mended.
+
+    Raises LLMBadReply.
+    """
     try:
-        return _listed(_DECODER.decode(_unfenced(text)))
+        return _listed(_DECODER.decode(_unfenced(text))), False
     except (ValueError, RecursionError):
         pass
     answer = _after_reasoning(text)
@@ -260,8 +280,8 @@ def _after_reasoning(text: str) -> str:
     return answer
 
 
-def _among_prose(text: str) -> list[Any]:
-    """Return the entries of all objects (or the one array) that stand in prose or fences, else of broken JSON."""
+def _among_prose(text: str) -> tuple[list[Any], bool]:
+    """Return the entries of all objects (or the one array) in prose or fences, else of broken JSON: then True."""
     lists: list[list[Any]] = []
     rest = text
     at = _first_bracket(text)
@@ -280,8 +300,8 @@ def _among_prose(text: str) -> list[Any]:
     entries = [entry for found in lists for entry in found]
     # An empty list is believed only when nothing else in the reply wants to be one: no silent zero (product C5).
     if entries or (lists and len(_MEMORIES_KEY.findall(text)) <= len(lists)):
-        return entries
-    return _repaired(rest)
+        return entries, False
+    return _repaired(rest), True
 
 
 def _first_bracket(text: str) -> int:
@@ -308,8 +328,10 @@ def _repaired(text: str) -> list[Any]:
     if broken.startswith("{") and isinstance(mended, list):
         mended = next((value for value in mended if isinstance(value, dict)), None)
     entries = _listed(mended)
-    # `[ … ]` and an opening bracket alone are mended to an empty list that the model did not write.
-    if not entries and _EMPTY_ARRAY.search(broken) is None:
+    # `[ … ]` is mended to an empty list that the model did not write, and a bare quote may swallow whole entries.
+    is_invented = not entries and _EMPTY_ARRAY.search(broken) is None
+    with_content = sum(isinstance(entry, dict) and "content" in entry for entry in entries)
+    if is_invented or with_content < len(_CONTENT_KEY.findall(broken)):
         raise LLMBadReply("llm_bad_reply")
     return entries
 

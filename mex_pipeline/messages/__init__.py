@@ -2,6 +2,7 @@
 
 import locale
 import os
+
 from mex_pipeline.domain.wording import Language
 from mex_pipeline.errors import MexError
 from mex_pipeline.messages.en import TEXTS as _EN

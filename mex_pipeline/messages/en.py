@@ -35,6 +35,7 @@ TEXTS: dict[str, str] = {
     "reason.llm_quota": "the quota is used up",
     "reason.llm_unknown_model": "the endpoint does not know the model",
     "done.added": "Added {id}: {content}",
+    "done.updated": "Updated {id}: {content}",
     "done.init": "meX is ready in {path}",
     "done.queued": "Queued job {id}",
     "done.merged": "Joined job {id}, which already waits for this source",
@@ -59,8 +60,7 @@ TEXTS: dict[str, str] = {
     "note.worker_none": "No worker is running.",
     "note.worker_row": "process {pid}, version {version}, since {since}",
     "note.paused": (
-        "Model calls are paused until {until}: {reason}. Put it right with mex config "
-        "llm, then mex jobs retry ID."
+        "Model calls are paused until {until}: {reason}. Put it right with mex config llm, then mex jobs retry ID."
     ),
     "note.job_counts": "Jobs: {counts}",
     "note.job_failed": "Nothing was written. Try again with: mex jobs retry {id}",
@@ -68,14 +68,14 @@ TEXTS: dict[str, str] = {
     "note.progress": "{done} of {total} chunks done",
     "note.attempts": "attempt {attempt} of {most}",
     "note.next_run": "next run: {when}",
-    "note.inferred": "{count} are inferences: mex review list",
+    "note.inferred": "{count} are inferences, marked in the profile",
     "note.rules_only": "Read with the built-in rules; a model would find more: mex config llm",
     "note.usage": (
-        "Model {model}: {calls} calls ({reused} answers reused), {prompt_tokens} + "
-        "{completion_tokens} tokens"
+        "Model {model}: {calls} calls ({reused} answers reused), {prompt_tokens} + {completion_tokens} tokens"
     ),
     "note.transcript_end": "{turns} turns; left out: {dropped}",
     "note.key_from_env": "When the variable {name} is set, it wins over the key in the file.",
+    "note.retired_multiple": "schema.yaml, {path}: `multiple` is retired and read as `unique: false`.",
     "note.llm_next": 'Try it: mex extract "…"',
     "stand.home": "Home: {path}",
     "stand.memories": "Memories: {profile} in the profile, {outside} outside",
@@ -84,8 +84,7 @@ TEXTS: dict[str, str] = {
     "stand.model": "Model: {model}",
     "stand.rules": "Model: none; the built-in rules extract",
     "stand.next_empty": (
-        'Next: mex add --topic basic_info --sub-topic name --content "…", or mex '
-        "extract --file SESSION"
+        'Next: mex add --topic basic_info --sub-topic name --content "…", or mex extract --file SESSION'
     ),
     "stand.next_llm": "Next: mex config llm connects a model; mex profile shows what is known",
     "stand.next_profile": "Next: mex profile",
@@ -102,6 +101,7 @@ TEXTS: dict[str, str] = {
     "discard.retracted_later": "it was taken back later",
     "discard.retire_no_match": "there is no such value to retire",
     "discard.echo": "it repeats an example or a known value that was not said here",
+    "discard.said_by_assistant": "the assistant said it, not the user",
     "discard.hypothetical": "it was only supposed, not said to be so",
     "discard.about_other": "it is about somebody else ({slot} is the user's own)",
     "discard.retire_unique": "{slot} holds one value; it is updated, not retired",
@@ -123,6 +123,10 @@ TEXTS: dict[str, str] = {
     "hint.bad_date": 'Write YYYY-MM-DD or "YYYY-MM-DD HH:MM:SS".',
     "error.since_in_future": "{value} lies in the future.",
     "hint.since_in_future": "--since says from when the value has held.",
+    "error.update_nothing": "There is nothing to change.",
+    "hint.update_nothing": "Give --content, --confidence, --expires or --clear-expires.",
+    "error.expires_and_clear": "--expires and --clear-expires exclude each other.",
+    "error.memory_forgotten": "Memory {id} is forgotten.",
     "error.negative_number": "--limit and --offset cannot be negative.",
     "error.limit_out_of_range": "--limit must lie between {least} and {most}.",
     "error.all_with_limit": "--all and --limit exclude each other.",
@@ -196,7 +200,7 @@ TEXTS: dict[str, str] = {
     "error.content_not_json": "{slot} takes a JSON object.",
     "hint.content_not_json": "Its keys: {fields}.",
     "error.content_unknown_field": "{slot} has no field '{field}'.",
-    "hint.content_unknown_field": "Its keys: {fields}.",
+    "hint.content_unknown_field": "Its keys: {known}.",
     "error.content_missing_field": "{slot} needs the field '{field}'.",
     "error.content_not_text_field": "The field '{field}' of {slot} must be text.",
     "error.content_bad_time": "'{value}' is no time for the field '{field}' of {slot}.",
@@ -240,6 +244,8 @@ TEXTS: dict[str, str] = {
     "hint.llm_bad_request": "Check the model and the endpoint: mex config show",
     "error.llm_not_an_api": "{endpoint} answers, but not as an OpenAI-compatible API.",
     "hint.llm_not_an_api": "The base URL often ends in /v1: mex config llm --base-url URL",
+    "error.llm_connection_lost": "The connection to the model's endpoint {endpoint} broke off.",
+    "hint.llm_connection_lost": "Try again later.",
     "error.llm_bad_reply": "The model's answer holds no usable JSON.",
     "hint.llm_bad_reply": "Try again, or choose a model that follows instructions better.",
     "error.llm_empty_reply": "The model's answer is empty.",
@@ -253,7 +259,7 @@ TEXTS: dict[str, str] = {
     "error.source_gone": "The session file {path} is not there any more.",
     "hint.source_gone": "Agents delete theirs after some weeks; extract earlier next time.",
     "error.text_gone": "The given text is no longer kept.",
-    "error.source_format": "{path} is not a session of {agent}.",
+    "error.source_format": "{path} cannot be read as {adapter}.",
     "hint.source_format": "Name the right adapter with --from, or leave it out to let meX look.",
     "error.source_unreadable": "{path} cannot be read: {detail}.",
     "hint.source_unreadable": "Check its permissions.",
@@ -287,6 +293,7 @@ TEXTS: dict[str, str] = {
     "help.content": "What to remember; a JSON object for structured slots.",
     "help.confidence": "How sure (default: confirmed; explicit for agents).",
     "help.expires": "Local date or date-time after which it is no longer shown.",
+    "help.clear_expires": "Take the expiry away.",
     "help.valid_since": "Local date from which it holds (default: now).",
     "help.by": "Who writes: user or ai.",
     "help.id": "Id or its first 8 characters.",
@@ -323,6 +330,7 @@ TEXTS: dict[str, str] = {
     "help.model": "Model name.",
     "help.init": "Make the home: database, settings, schema.",
     "help.add": "Add one memory by hand.",
+    "help.update": "Change a memory's content, confidence or expiry.",
     "help.get": "Show one memory with its sources and history (JSON).",
     "help.list": "List memories, newest first.",
     "help.search": "Find memories.",

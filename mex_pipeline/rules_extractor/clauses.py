@@ -1,31 +1,29 @@
-"""Cuts a turn into lines, sentences and clauses with exact offsets, and blanks what the person did not say himself."""
+"""Cuts a turn into lines, sentences and clauses with exact offsets, and blanks what the person did not say in it."""
 
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 QUOTED = "\x01"
-"""Stands for each character of a quotation; a clause that needs one cannot be the person's own plain word."""
+"""Stands for each character of a quotation: those are somebody's words, maybe not the person's own."""
 
 PASTED = "\x02"
 """Stands for each character of code, markup, addresses, paths and logs."""
 
 _PASTED = (
     re.compile(r"(```|~~~).*?(?:\1|\Z)", re.DOTALL),
-    re.compile(r"<([A-Za-z][\w-]*)\b[^<>]*>.*?</\1\s*>", re.DOTALL),
     re.compile(r"<[^<>\n]*>"),
     re.compile(r"`[^`\n]*`"),
     re.compile(r"^(?: {4}|\t).*$", re.MULTILINE),
-    re.compile(
-        r"^[ \t]*(?:[>》|#@{}$%❯➜]|//|--|\+\+|/\*|PS [A-Z]:|\[?\d{4}[-/]\d\d[-/]\d\d[T ]|\[?\d\d?:\d\d).*$",
-        re.MULTILINE,
-    ),
-    re.compile(
-        r"^\W*(?:DEBUG|INFO|WARN|WARNING|ERROR|FATAL|TRACE|Traceback|\w*(?:Error|Exception):|at \S+\().*$", re.MULTILINE
-    ),
-    re.compile(r"\b(?:https?|file|ssh|ftp)://[^\s，。；）]+|\bwww\.[^\s，。；）]+|[\w.+-]+@[\w-]+\.[\w.]+"),
+    re.compile(r"^[ \t]*(?:[>》|#@{}$%❯➜]|//|--|\+\+|/\*|PS [A-Z]:).*$", re.MULTILINE),
+    re.compile(r"^[ \t]*\[?(?:\d{4}[-/]\d\d[-/]\d\d[T ]|\d\d?:\d\d).*$", re.MULTILINE),
+    re.compile(r"^[^\w\n]{0,9}(?:DEBUG|INFO|WARN|WARNING|ERROR|FATAL|TRACE|Traceback)\b.*$", re.MULTILINE),
+    re.compile(r"^[^\w\n]{0,9}(?:\w*(?:Error|Exception):|at \S+\().*$", re.MULTILINE),
+    re.compile(r"\b(?:https?|file|ssh|ftp)://[^\s，。；）]+|\bwww\.[^\s，。；）]+|(?<![\w.+-])[\w.+-]+@[\w-]+\.[\w.]+"),
     re.compile(r"(?<![\w.])(?:~|\.{1,2})?/[\w.@~-]+(?:/[\w.@~-]*)*|\b[A-Za-z]:\\\S+"),
 )
+
+_TAG = re.compile(r"<(/?)([A-Za-z][\w-]*)[^<>]*>")
 
 _QUOTED = (
     re.compile(r"[“「『《«][^\n”」』》»]*(?:[”」』》»]|$)", re.MULTILINE),
@@ -36,14 +34,15 @@ _QUOTED = (
 _STRAIGHT = re.compile(r'"[^"]*"')
 _SENTENCE_END = re.compile(r"[。！？!?；;…]+|(?<!\b[A-Z])(?<!\bSt)(?<!\b[DM]r)(?<!\bM[rs]s)(?<!\bMs)\.+(?=\s|$)")
 _CLAUSE_END = re.compile(
-    r"(?<!\d),|,(?!\d)|，|(?<!\d):|:(?!\d)|[：()（）【】\[\]—–]|\s-+\s|[ \t]+(?=(?:and|but|so)[ \t]+(?:I|my)\b)"
+    r"(?<!\d),|,(?!\d)|，|(?<!\d):|:(?!\d)|[：()（）【】\[\]—–]|\s-+\s|(?<![ \t])[ \t]+(?=(?:and|but|so)[ \t]+(?:[Ii]|my|live|work)\b)"
 )
-_EDGES = re.compile(r"(?:[^\w\x01\x02]|_)*(.*?)[^\w+#%\x01\x02]*", re.DOTALL)
+_FIRST = re.compile(rf"[^\W_]|[{QUOTED}{PASTED}]")
+_LAST = re.compile(rf"[\w+#%{QUOTED}{PASTED}]")
 
 
 @dataclass(frozen=True, slots=True)
 class Clause:
-    """A span of a turn's text, without the spaces and signs around it. `mark` is what ends it inside its sentence, or ""."""
+    """A span of a turn's text without the spaces and signs around it; `mark` ends it inside its sentence, or is ""."""
 
     start: int
     end: int
@@ -78,6 +77,7 @@ Line = tuple[Sentence, ...]
 
 def blanked(text: str) -> str:
     """Return `text` at the same length, with what was pasted and what was quoted replaced by PASTED and QUOTED."""
+    text = _without_elements(text)
     for pattern in _PASTED:
         text = pattern.sub(lambda found: PASTED * len(found[0]), text)
     for pattern in _QUOTED:
@@ -88,18 +88,48 @@ def blanked(text: str) -> str:
     return _STRAIGHT.sub(lambda found: QUOTED * len(found[0]), text)
 
 
+def _without_elements(text: str) -> str:
+    """Return `text` with everything from an opening tag to the closing tag of its name blanked."""
+    letters = list(text)
+    opened: dict[str, int] = {}
+    for tag in _TAG.finditer(text):
+        if not tag[1]:
+            opened.setdefault(tag[2], tag.start())
+        elif tag[2] in opened:
+            start = opened.pop(tag[2])
+            letters[start : tag.end()] = PASTED * (tag.end() - start)
+    return "".join(letters)
+
+
 def lines(text: str) -> Iterator[Line]:
     """Yield the sentences of each line of a blanked text that has words in it."""
-    start = 0 for line in text.split("\n"): sentences = tuple(_sentences(text, start,
-    start + len(line))) start += len(line) + 1 if sentences: yield sentences def trimmed(text: str, start: int,
-    end: int) -> tuple[int, int]:
-    """Return the span inside `start`..`end` that begins and ends with a word (`C#` and `C++` count)."""
-    found = _EDGES.fullmatch(text, start, end) return found.span(1) if found else (start,
-    start) def _sentences(text: str, start: int, end: int) -> Iterator[Sentence]: for begin, stop,
-    mark in _cut(_SENTENCE_END, text, start, end): clauses = [ Clause(*trimmed(text, left, right), sign) for left,
-    right, sign in _cut(_CLAUSE_END, text, begin,
-    stop) ] spoken = tuple(clause for clause in clauses if clause.start < clause.end) if spoken: yield Sentence(spoken,
-    mark) def _cut(border: re.Pattern[str], text: str, start: int, end: int) -> Iterator[tuple[int, int, str]]:
+    start = 0
+    for line in text.split("\n"):
+        sentences = tuple(_sentences(text, start, start + len(line)))
+        start += len(line) + 1
+        if sentences:
+            yield sentences
+
+
+def _sentences(text: str, start: int, end: int) -> Iterator[Sentence]:
+    for begin, stop, mark in _cut(_SENTENCE_END, text, start, end):
+        parts = [_clause(text, *part) for part in _cut(_CLAUSE_END, text, begin, stop)]
+        spoken = tuple(part for part in parts if part.start < part.end)
+        if spoken:
+            yield Sentence(spoken, mark)
+
+
+def _clause(text: str, start: int, end: int, mark: str) -> Clause:
+    """Return the clause between two borders: it begins and ends with a word (`C#` and `C++` count)."""
+    first = _FIRST.search(text, start, end)
+    if first is None:
+        return Clause(start, start, mark)
+    while not _LAST.match(text, end - 1):
+        end -= 1
+    return Clause(first.start(), end, mark)
+
+
+def _cut(border: re.Pattern[str], text: str, start: int, end: int) -> Iterator[tuple[int, int, str]]:
     """Yield (start, end, border) of the pieces between the borders; the last piece has the border ""."""
     for found in border.finditer(text, start, end):
         yield start, found.start(), found[0]

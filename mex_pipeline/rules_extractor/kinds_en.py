@@ -21,7 +21,7 @@ _NAME = re.compile(r"[A-Z][a-zA-Z'’-]+(?: (?:van|von|de|da|bin|al|[A-Z][a-zA-Z
 _NO_NAME = english(
     """
     not, no, unknown, none, null, test, undefined, important, irrelevant, anonymous, secret, required, mud, missing,
-    wrong, error, foo, bar, user, admin, john doe
+    wrong, error, foo, bar, user, name, admin, john doe
     """
 )
 _TITLE = re.compile(
@@ -29,15 +29,15 @@ _TITLE = re.compile(
     + either(
         """
         engineer, developer, programmer, designer, architect, analyst, scientist, researcher, manager, director,
-        consultant, teacher, professor, lecturer, tutor, doctor, physician, surgeon, nurse, dentist, pharmacist,
-        lawyer, attorney, paralegal, accountant, auditor, journalist, reporter, writer, editor, translator,
-        interpreter, photographer, musician, chef, driver, pilot, mechanic, electrician, plumber, carpenter, librarian,
-        technician, administrator, coordinator, recruiter, salesperson, entrepreneur, freelancer, barista, cashier,
-        therapist, psychologist, psychiatrist, veterinarian, economist, statistician, mathematician, physicist,
-        chemist, biologist, sysadmin, firefighter, paramedic, officer, farmer, realtor, bartender, associate, critic,
-        trader, specialist, strategist, planner, instructor, trainer, advis[eo]r, supervisor, banker, broker, curator,
-        composer, historian, archivist, baker, tailor, hairdresser, florist, illustrator, animator, producer,
-        filmmaker, social worker, team lead, tech lead, founder, co-founder, CEO, CTO, CFO, COO, SRE, DBA, postdoc
+        consultant, teacher, professor, lecturer, tutor, doctor, physician, surgeon, nurse, dentist, pharmacist, lawyer,
+        attorney, paralegal, accountant, auditor, journalist, reporter, writer, editor, translator, interpreter,
+        photographer, musician, chef, driver, pilot, mechanic, electrician, plumber, carpenter, librarian, technician,
+        administrator, coordinator, recruiter, salesperson, entrepreneur, freelancer, barista, cashier, therapist,
+        psychologist, psychiatrist, veterinarian, economist, statistician, mathematician, physicist, chemist, biologist,
+        sysadmin, firefighter, paramedic, officer, farmer, realtor, bartender, associate, critic, trader, specialist,
+        strategist, planner, instructor, trainer, advis[eo]r, supervisor, banker, broker, curator, composer, historian,
+        archivist, baker, tailor, hairdresser, florist, illustrator, animator, producer, filmmaker, social worker,
+        team lead, tech lead, founder, co-founder, CEO, CTO, CFO, COO, SRE, DBA, postdoc
         """
     ),
     re.IGNORECASE,
@@ -55,12 +55,12 @@ _STUDENT = re.compile(
 )
 _NO_ALLERGEN = english(
     """
-    bad, code, coding, meetings?, bugs?, mondays?, drama, nonsense, people, bs, bullshit, laziness, emails?,
-    deadlines?, commitment, change, exercise, work, working, fun, failure, stupidity, stupid, boilerplate, complexity,
-    politics, jargon, abstractions?, ambiguity, mornings?, love, lies, lying, liars?, math, homework, school, being,
-    doing, having, making, buzzwords?, corporate, small talk, crowds, success, money, semicolons?, tests?, testing,
+    bad, code, coding, meetings?, bugs?, mondays?, drama, nonsense, people, bs, bullshit, laziness, emails?, deadlines?,
+    commitment, change, exercise, work, working, fun, failure, stupidity, stupid, boilerplate, complexity, politics,
+    jargon, abstractions?, ambiguity, mornings?, love, lies, lying, liars?, math, homework, school, being, doing,
+    having, making, buzzwords?, corporate, small talk, crowds, success, money, semicolons?, tests?, testing,
     documentation, hype, much, lots?, many, most, any, all, some, few, certain, various, sorts?, kinds?, spaghetti,
-    frameworks?, ideas?
+    food, skin, seasonal, severe, mild, serious, frameworks?, ideas?
     """
 )
 _NO_FOOD = english(
@@ -73,30 +73,30 @@ _NO_FOOD = english(
 _NO_HOBBY = english(
     """
     to, code, tests?, answers?, bugs?, not, just, only, really, like, because, when, now, mostly, limited, important,
-    too, very, getting, going, expensive, taking, becoming, still, also, been, helping, keeping, varied, many, few,
-    none
+    too, very, getting, going, expensive, taking, becoming, still, also, been, helping, keeping, varied, people, many,
+    few, none
     """
 )
 _SERVES = english(
     """
     answers?, answering, reply, replies, replying, respond, responses?, explain, explanations?, concise, concisely,
-    brief, briefly, short, verbose, bullet points?, bullets, emojis?, tone, small talk, step[- ]by[- ]step,
-    paragraphs?, conclusion first, tl;?dr, call me, address me, jargon,
+    brief, briefly, short, verbose, bullet points?, bullets, emojis?, tone, step[- ]by[- ]step, paragraphs?,
+    conclusion first, tl;?dr, call me, address me, jargon,
     in (?:plain |simple |British |American )?(?:English|Chinese|French|German|Spanish|Japanese|Korean|Italian|Portuguese|Russian)
     """
 )
 _NO_WISH = english(
     """
     act, pretend, role-?play, persona, character, like an?, as an?, as if, as though, you are, you[’']re, server, api,
-    endpoint, function, request, customers?, clients?, users?, emails?, the questions?, questions below, article,
-    essay, story, call me (?:when|if|back|later|at|on|crazy)
+    endpoint, function, request, customers?, clients?, users?, emails?, the questions?, questions below, article, essay,
+    story, call me (?:when|if|back|later|at|on|crazy)
     """
 )
 
 
 def is_name(text: str) -> bool:
     """True for a person's name in capitals: "my name is important" holds none."""
-    return _NAME.fullmatch(text) is not None and not _NO_NAME.search(text) and text.lower() not in PROGRAMS
+    return _NAME.fullmatch(text) is not None and not _NO_NAME.search(text)
 
 
 def is_company(text: str) -> bool:
@@ -105,13 +105,13 @@ def is_company(text: str) -> bool:
 
 
 def is_town(text: str) -> bool:
-    """True for a name in capitals that is no program: "I live in Vim" says nothing about a town."""
-    return is_company(text) and text.lower() not in PROGRAMS
+    """True for a known place or a name in capitals that is no program: "I live in Vim" names no town."""
+    return text.lower() in PLACES_EN or (is_company(text) and text.lower() not in PROGRAMS)
 
 
 def is_known_place(text: str) -> bool:
     """True for a country, state or city of the list: one can be from an office, too."""
-    return text.lower() in PLACES_EN and text.removeprefix("the ")[:1].isupper()
+    return text.lower() in PLACES_EN
 
 
 def is_title(text: str) -> bool:
@@ -126,12 +126,12 @@ def is_student(text: str) -> bool:
 
 def is_allergen(text: str) -> bool:
     """True unless the allergy is a figure of speech ("bad code")."""
-    return not _NO_ALLERGEN.search(text) and text.lower() not in PROGRAMS and len(text.split()) <= 3
+    return not _NO_ALLERGEN.search(text) and text.lower() not in PROGRAMS - {"latex"} and len(text.split()) <= 3
 
 
 def is_food(text: str) -> bool:
     """True unless the words tell when or how much somebody eats."""
-    return not _NO_FOOD.search(text) and len(text.split()) <= 5
+    return not _NO_FOOD.search(text) and len(text.split()) <= 7
 
 
 def is_hobby(text: str) -> bool:

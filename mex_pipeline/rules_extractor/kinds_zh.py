@@ -17,6 +17,7 @@ _COMPOUND_SURNAMES = tuple(
 )
 _HAN = re.compile(r"[\u4e00-\u9fff]+")
 _LATIN_NAME = re.compile(r"[A-Z][A-Za-z'’-]+(?: [A-Z][A-Za-z'’-]+){0,2}")
+_NICKNAME = re.compile(r"小[^时心费样姐弟孩贩组二区]|阿[^姨哥妹]")
 _NO_NAME = re.compile(
     either(
         """
@@ -58,8 +59,8 @@ _COMMON = either(
     """
     当前, 目前, 现在, 原来, 上一?家, 自家, 新, 老, 大, 小, 中, 大型, 小型, 中型, 国有, 私营, 民营, 外资, 合资, 本地,
     当地, 省级?, 市级?, 县级?, 三甲, 公立, 私立, 上市, 创业, 初创, 传统, 互联网, 培训, 房地产, 建筑, 设计, 外包, 外贸,
-    贸易, 服装, 装修, 会计师?, 律师, 人民, 中心, 附属, 妇幼, 儿童, 专科, 综合, 职业, 技术, 师范, 理工, 医科, 实验,
-    重点, 普通, 高等
+    贸易, 服装, 装修, 会计师?, 律师, 人民, 中心, 附属, 妇幼, 儿童, 专科, 综合, 职业, 技术, 师范, 理工, 医科, 实验, 重点,
+    普通, 高等
     """
 )
 _ORGANISATION = re.compile(rf"[\w·&. ]{{2,16}}{_SECTOR}")
@@ -119,9 +120,9 @@ _STUDENT = re.compile(
 _NO_ALLERGEN = re.compile(
     either(
         """
-        代码, 加班, 开会, 会议, 周一, 上班, 工作, 学习, 数学, 考试, 废话, 套话, 八股, PPT, 需求, 领导, 老板, 同事,
-        甲方, 鸡汤, 营销, 话题, 说法, 做法, 不$, 曾, 以前, 人类, 社交, 异性, 相亲, 早起, 内卷, 类似, 等等, 有些, 某,
-        很多, 一切, 所有, [bB]ug, BUG
+        代码, 加班, 开会, 会议, 周一, 上班, 工作, 学习, 数学, 考试, 废话, 套话, 八股, PPT, 需求, 领导, 老板, 同事, 甲方,
+        鸡汤, 营销, 话题, 说法, 做法, 不$, 曾, 以前, 人类, 社交, 异性, 相亲, 早起, 内卷, 类似, 等等, 有些, 某, 很多,
+        一切, 所有, [bB]ug, BUG
         """
     )
 )
@@ -151,9 +152,9 @@ _NO_HOBBY = re.compile(
 _SERVES = re.compile(
     either(
         """
-        回答, 回复, 答复, 答案, 解释(?!器), 讲解, 结论, 简短, 简洁, 精简, 精炼, 啰嗦, 废话, 长话短说, 语气, 口吻,
-        表情符号, emoji, 称呼我, 叫我, [用说讲](?:简体|繁体)?(?:中文|英文|英语|日语|粤语|普通话|大白话), 一步一步,
-        列表, 分点, 举例, [跟和]我说话, 跟我聊
+        回答, 回复, 答复, 答案, 解释(?!器|型|性), 讲解, 结论, 简短, 简洁, 精简, 精炼, 啰嗦, 废话, 长话短说, 语气, 口吻,
+        表情符号, emoji, 称呼我, 叫我, [用说讲](?:简体|繁体)?(?:中文|英文|英语|日语|粤语|普通话|大白话), 一步一步, 列表,
+        分点, 举例, [跟和]我说话, 跟我聊
         """
     )
 )
@@ -168,11 +169,13 @@ _NO_WISH = re.compile(
 
 
 def is_name(text: str) -> bool:
-    """True for a person's name: two to four characters led by a surname, or Latin words with capitals."""
+    """True for a person's name: two to four characters led by a surname, 小明, or Latin words with capitals."""
     if _LATIN_NAME.fullmatch(text):
         return text.lower() not in PROGRAMS
     if not _HAN.fullmatch(text) or _NO_NAME.search(text):
         return False
+    if _NICKNAME.fullmatch(text):
+        return True
     return (2 <= len(text) <= 3 and text[0] in _SURNAMES) or (
         3 <= len(text) <= 4 and text.startswith(_COMPOUND_SURNAMES)
     )
@@ -186,11 +189,22 @@ def is_called(text: str) -> bool:
 
 def is_place(text: str) -> bool:
     """True for a known place, one with its district, or what ends as towns and districts do."""
+    if text in PLACES_ZH:
+        return True
+    if _LATIN_NAME.fullmatch(text):
+        return text.lower() not in PROGRAMS
+    halves = ((text[:length], text[length:]) for length in range(2, min(8, len(text))))
+    return any(place in PLACES_ZH and _is_inside(rest) for place, rest in halves) or (
+        _TOWN.fullmatch(text) is not None and not _NO_TOWN.search(text)
+    )
 
-    if text in PLACES_ZH: return True if _LATIN_NAME.fullmatch(text): return text.lower() not in PROGRAMS if _NO_TOWN.search(text): return False halves = ((text[:length],
-    text[length:]) for length in range(2, min(8,
-    len(text)))) return _TOWN.fullmatch(text) is not None or any( place in PLACES_ZH and (rest in PLACES_ZH or _DISTRICT.fullmatch(rest)) for place,
-    rest in halves ) def is_origin(text: str) -> bool:
+
+def _is_inside(rest: str) -> bool:
+    """True for the town or district named behind a province or a town."""
+    return rest in PLACES_ZH or (_DISTRICT.fullmatch(rest) is not None and not _NO_TOWN.search(rest))
+
+
+def is_origin(text: str) -> bool:
     """True for a town or province one can come from; a country is no hometown."""
     return text in TOWNS_ZH or (text.endswith(("省", "市", "县")) and is_place(text))
 
@@ -205,8 +219,8 @@ def is_organisation(text: str) -> bool:
 
 
 def is_employer(text: str) -> bool:
-    """True for where one can hold a job, named or not ("一家互联网公司", "北京"); a terminal is none."""
-    return is_organisation(text) or is_place(text) or _EMPLOYER.fullmatch(text) is not None
+    """True for where one can hold a job, named or not ("一家互联网公司"); a terminal is none."""
+    return is_organisation(text) or _EMPLOYER.fullmatch(text) is not None
 
 
 def is_title(text: str) -> bool:
@@ -236,7 +250,8 @@ def is_allergen(text: str) -> bool:
 
 def is_food(text: str) -> bool:
     """True unless "不吃…" is an idiom or a skipped meal."""
-    return not _NO_FOOD.search(text.removeprefix("不吃").strip())
+    food = text.removeprefix("不吃").strip()
+    return bool(food) and not _NO_FOOD.search(food)
 
 
 def is_hobby(text: str) -> bool:

@@ -13,7 +13,7 @@ from mex_pipeline.rules_extractor.kinds_en import (
     is_wish,
 )
 from mex_pipeline.rules_extractor.rule import PREFERENCES, Words, each, fill, goal, one, phrase, rule
-from mex_pipeline.rules_extractor.value import said
+from mex_pipeline.rules_extractor.value import either, said
 from mex_pipeline.rules_extractor.words import is_language, is_technology
 
 
@@ -25,72 +25,85 @@ def _is_employed(words: Words) -> bool:
     )
 
 
-_AM = r"I(?:[’']m|\s+am)\s+(?:(?:currently|now|still|also|just|really|actually|originally)\s+)*"
-_OFTEN = r"(?:(?:currently|now|also|still|mainly|mostly|usually|generally|primarily|always|typically|actually)\s+)*"
-_NOW = r"(?:\s+(?:now|currently|these days|right now|at the moment|nowadays|lately|as well|too|recently|myself|by the way|btw))?"
+_ADVERB = either(
+    "currently, now, also, still, just, really, actually, originally, mainly, mostly, usually, generally, primarily, always"
+)
+_AM = rf"[Ii](?:[’']m|\s+am)\s+(?:{_ADVERB}\s+)*"
+_OFTEN = rf"(?:{_ADVERB}\s+)*"
+_LATELY = either(
+    "now, currently, these days, right now, at the moment, nowadays, lately, as well, too, recently, myself"
+)
+_NOW = rf"(?:\s+{_LATELY})?"
 _TOWN = r"(?:\s+in\s+[A-Z][\w.-]*(?:\s[A-Z][\w.-]*)?)?"
+_DIET = either("[Vv]egan, [Vv]egetarian, [Pp]escatarian, lactose[ -]intolerant, gluten[ -]intolerant")
+_IMPERATIVE = either(
+    """
+    always, never, only, do not, don[’']t, answer, reply, respond, explain, keep, use, give, write, call, address, start, put,
+    stop, skip, be, avoid, make
+    """
+)
 
 RULES = (
     rule(
         r"[Mm]y\s+(?:(?:full|first|real|given)\s+)?name(?:\s+is|[’']s)\s+(?P<x>.+)",
         fill("basic_info.name", one(is_name, 40)),
     ),
-    rule(rf"{_AM}an?\s+(?P<x>man|woman|male|female|guy|girl)", fill("basic_info.gender", one(bool, 6))),
+    rule(rf"{_AM}an?\s+(?P<x>man|woman|male|female)", fill("basic_info.gender", one(bool, 6))),
     rule(
-        r"I\s+was\s+born\s+(?:in|on)\s+(?:[A-Z][a-z]+\s+)?(?:the\s+)?(?:\d{1,2}(?:st|nd|rd|th)?,?\s+)?(?:(?:of\s+)?[A-Z][a-z]+,?\s+)?"
+        r"[Ii]\s+was\s+born\s+(?:in|on)\s+(?:[A-Z][a-z]+\s+)?(?:the\s+)?(?:\d{1,2}(?:st|nd|rd|th)?,?\s+)?(?:(?:of\s+)?[A-Z][a-z]+,?\s+)?"
         r"(?P<x>(?:19|20)\d\d)",
         fill("basic_info.birth_year", one(bool, 4)),
         whole=True,
     ),
     rule(
-        rf"(?:{_AM}from|I\s+(?:originally\s+)?come\s+from)\s+(?P<x>.+?)(?:\s+originally)?",
+        rf"(?:{_AM}from|[Ii]\s+(?:originally\s+)?come\s+from)\s+(?P<x>.+?)(?:\s+originally)?",
         fill("basic_info.hometown", one(is_known_place, 30)),
     ),
     rule(
-        r"(?:[Mm]y\s+home\s?town\s+is|I\s+grew\s+up\s+in|I\s+was\s+(?:born\s+and\s+)?raised\s+in)\s+(?P<x>.+)",
+        r"(?:[Mm]y\s+home\s?town\s+is|[Ii]\s+grew\s+up\s+in|[Ii]\s+was\s+(?:born\s+and\s+)?raised\s+in)\s+(?P<x>.+)",
         fill("basic_info.hometown", one(is_town, 30)),
     ),
     rule(
-        rf"(?:(?P<me>I)\s+)?{_OFTEN}(?:live|reside)\s+in\s+(?P<x>.+?){_NOW}",
+        rf"(?:(?P<me>[Ii])\s+)?{_OFTEN}(?:live|reside)\s+in\s+(?P<x>.+?){_NOW}(?:\s+with\s+my\s+.+)?",
         fill("basic_info.location", one(is_town, 30)),
         fleeting=True,
     ),
     rule(
-        rf"(?:(?P<me>I)(?:[’']m|\s+am)\s+)?(?:(?:currently|now)\s+)?(?:based|living)\s+in\s+(?P<x>.+?){_NOW}",
+        rf"(?:(?P<me>[Ii])(?:[’']m|\s+am)\s+)?(?:(?:currently|now)\s+)?(?:based|living)\s+in\s+(?P<x>.+?){_NOW}",
         fill("basic_info.location", one(is_town, 30)),
         fleeting=True,
     ),
     rule(
-        rf"I(?:[’']ve|\s+have)?\s+(?:(?:just|recently|already|finally)\s+)?(?:moved|relocated)\s+(?:from\s+.+?\s+)?to\s+(?P<x>.+?){_NOW}",
+        rf"[Ii](?:[’']ve|\s+have)?\s+(?:(?:just|recently|already|finally)\s+)?(?:moved|relocated)\s+(?:from\s+.+?\s+)?to\s+(?P<x>.+?){_NOW}",
         fill("basic_info.location", one(is_known_place, 30)),
         fleeting=True,
     ),
     rule(
-        rf"(?:(?P<me>I)\s+)?{_OFTEN}work\s+(?:at|for)\s+(?P<c>.+?){_TOWN}(?:\s+as\s+(?:an?|the|their)\s+(?P<p>.+?))?{_NOW}",
+        rf"(?:(?P<me>[Ii])\s+)?{_OFTEN}work\s+(?:at|for)\s+(?P<c>.+?){_TOWN}(?:\s+as\s+(?:an?|the|their)\s+(?P<p>.+?))?{_NOW}",
         fill("work.company", one(is_company, 40, "c")),
         fill("work.position", one(is_title, 40, "p")),
         fleeting=True,
     ),
     rule(
-        rf"(?:(?P<me>I)\s+)?{_OFTEN}work\s+as\s+an?\s+(?P<p>.+?)(?:\s+(?:at|for)\s+(?P<c>.+?)){_TOWN}{_NOW}",
+        rf"(?:(?P<me>[Ii])\s+)?{_OFTEN}work\s+as\s+an?\s+(?P<p>.+?)(?:\s+(?:at|for)\s+(?P<c>.+?)){_TOWN}{_NOW}",
         fill("work.position", one(is_title, 40, "p")),
         fill("work.company", one(is_company, 40, "c")),
         fleeting=True,
     ),
     rule(
-        rf"(?:(?P<me>I)\s+)?{_OFTEN}work\s+as\s+an?\s+(?P<x>.+?){_TOWN}{_NOW}",
+        rf"(?:(?P<me>[Ii])\s+)?{_OFTEN}work\s+as\s+an?\s+(?P<x>.+?){_TOWN}{_NOW}",
         fill("work.position", one(is_title, 40)),
         fleeting=True,
     ),
     rule(
-        rf"{_AM}(?:an?|the)\s+(?P<p>.+?)(?:\s+(?:at|for)\s+(?P<c>.+?))?{_TOWN}(?:\s+by\s+(?:trade|profession))?",
+        rf"{_AM}an?\s+(?P<p>.+?)(?:\s+(?:at|for)\s+(?P<c>.+?))?{_TOWN}(?:\s+by\s+(?:trade|profession))?",
         fill("work.position", one(is_title, 40, "p")),
         fill("work.company", one(is_company, 40, "c")),
         guard=_is_employed,
         fleeting=True,
     ),
     rule(
-        rf"{_AM}an?\s+(?P<x>.+)",
+        rf"{_AM}an?\s+(?P<x>.+?)(?:\s+at\s+.+)?",
         fill("basic_info.life_stage or work.position", one(is_student, 40)),
         fleeting=True,
     ),
@@ -101,37 +114,44 @@ RULES = (
     ),
     rule(
         rf"(?:{_AM}(?:(?:severely|very|highly|deathly|mildly|slightly|a\s+bit)\s+)?allergic\s+to"
-        r"|I\s+(?:also\s+)?have\s+an?\s+(?:(?:severe|mild|bad|serious)\s+)?allergy\s+to)\s+(?P<x>.+)",
+        r"|[Ii]\s+(?:also\s+)?have\s+an?\s+(?:(?:severe|mild|bad|serious)\s+)?allergy\s+to)\s+(?P<x>.+)",
         fill("health.allergy", each(is_allergen, 30)),
         whole=True,
     ),
     rule(
-        r"I\s+(?:really\s+)?(?P<x>(?:do\s+not|don[’']t|never)\s+eat\s+.+?)(?:\s+at\s+all)?",
+        r"[Ii]\s+(?:also\s+)?have\s+an?\s+(?:(?:severe|mild|bad|serious)\s+)?(?P<x>\w+|\w+ nut)\s+allergy",
+        fill("health.allergy", one(is_allergen, 20)),
+    ),
+    rule(
+        r"[Ii]\s+(?:really\s+)?(?P<x>(?:do\s+not|don[’']t|never)\s+eat\s+.+?)(?:\s+at\s+all)?",
         fill("health.diet", one(is_food, 40)),
         fleeting=True,
     ),
     rule(
-        rf"{_AM}(?:an?\s+)?(?:strict\s+|lifelong\s+)?(?P<x>[Vv]egan|[Vv]egetarian|[Pp]escatarian|lactose[ -]intolerant|gluten[ -]intolerant){_NOW}",
+        rf"{_AM}(?:an?\s+)?(?:strict\s+|lifelong\s+)?(?P<x>{_DIET}){_NOW}",
         fill("health.diet", one(bool, 30)),
     ),
     rule(
-        rf"(?:{_AM}(?:learning|studying|teaching\s+myself)|I(?:[’']ve|\s+have)\s+been\s+(?:learning|studying))\s+(?P<x>.+?){_NOW}",
+        rf"(?:{_AM}(?:learning|studying|teaching\s+myself)|[Ii](?:[’']ve|\s+have)\s+been\s+(?:learning|studying))\s+(?P<x>.+?){_NOW}",
         fill("work.tech_stack", each(is_technology, 20, mixed=True)),
         fill("edu.language", each(is_language, 20, mixed=True)),
         fleeting=True,
     ),
     rule(
-        r"I\s+(?:mainly|mostly|usually|primarily|normally)\s+(?:write|use|code\s+in|program\s+in|work\s+with|work\s+in)\s+(?P<x>.+)",
+        r"[Ii]\s+(?:mainly|mostly|usually|primarily|normally)\s+(?:write|use|code\s+in|program\s+in|work\s+with|work\s+in)\s+(?P<x>.+)",
         fill("work.tech_stack", each(is_technology, 20, mixed=True)),
         fleeting=True,
     ),
     rule(
         r"[Mm]y\s+(?:main|primary|favou?rite|go-to|preferred)\s+(?:programming\s+)?language\s+is\s+(?P<x>.+)",
         fill("work.tech_stack", one(is_technology, 20)),
+    ),
+    rule(
+        r"[Mm]y\s+preferred\s+language\s+is\s+(?P<x>.+)",
         fill("interaction.language", one(is_language, 20)),
     ),
     rule(
-        r"I\s+(?:also\s+|can\s+)?speak\s+(?:fluent\s+|native\s+)?(?P<x>.+?)(?:\s+fluently|\s+natively)?",
+        r"[Ii]\s+(?:also\s+|can\s+)?speak\s+(?:fluent\s+|native\s+)?(?P<x>.+?)(?:\s+fluently|\s+natively)?",
         fill("edu.language", each(is_language, 20)),
         whole=True,
     ),
@@ -145,12 +165,12 @@ RULES = (
         whole=True,
     ),
     rule(
-        r"[Ii]n\s+my\s+(?:free|spare)\s+time,?\s+I\s+(?:like\s+to|like|enjoy|love\s+to|love)\s+(?P<x>.+)",
+        r"[Ii]n\s+my\s+(?:free|spare)\s+time,?\s+[Ii]\s+(?:like\s+to|like|enjoy|love\s+to|love)\s+(?P<x>.+)",
         fill("leisure.hobbies", each(is_hobby, 40)),
         whole=True,
     ),
     rule(
-        r"(?:[Ff]rom\s+now\s+on|[Gg]oing\s+forward|[Ff]rom\s+here\s+on|[Ii]n\s+(?:the\s+)?future),?\s+(?:please\s+)?(?P<x>(?!you\b|I\b|we\b|the\b).+)",
+        rf"(?:[Ff]rom\s+now\s+on|[Gg]oing\s+forward|[Ii]n\s+(?:the\s+)?future),?\s+(?:please\s+)?(?P<x>{_IMPERATIVE}\b.+)",
         fill(PREFERENCES, phrase(is_wish)),
         whole=True,
     ),
@@ -160,7 +180,7 @@ RULES = (
         whole=True,
     ),
     rule(
-        r"(?P<x>I\s+(?:generally\s+|usually\s+|always\s+)?prefer\s+(?!the\b|this|that|your|first|second)(?:[\w-]+\s+){0,4}"
+        r"(?P<x>[Ii]\s+(?:generally\s+|usually\s+|always\s+)?prefer\s+(?!the\b|this|that|your|first|second)(?:[\w-]+\s+){0,4}"
         r"(?:answers|replies|responses|explanations)(?:\s+(?:in|with|without)\s+.+)?)",
         fill(PREFERENCES, phrase(is_wish)),
         whole=True,

@@ -17,20 +17,22 @@ from mex_pipeline.rules_extractor.kinds_zh import (
     is_work,
 )
 from mex_pipeline.rules_extractor.rule import PREFERENCES, Words, each, fill, goal, one, phrase, rule
-from mex_pipeline.rules_extractor.value import said
+from mex_pipeline.rules_extractor.value import either, said
 from mex_pipeline.rules_extractor.words import is_language, is_technology
 
 
 def _has_job(words: Words) -> bool:
     """True when "我在…做…" names somewhere to work and something to be: "在终端做了个测试" does not."""
-    return is_employer(words["c"].strip()) and is_work(said(words["p"]))
+    place, job = words["c"].strip(), said(words["p"])
+    return len(place) <= 30 and is_work(job) and (is_employer(place) or (is_place(place) and len(job) > 2))
 
 
 _ME = r"(?P<me>我)?(?:(?:本人|现在|目前|如今|一直|就|也|已经|其实|平时|人)\s?)*"
 _SINCE = r"(?:了?\s?[\d一二三四五六七八九十两几]+\s?年(?:多|半)?)?"
 _DAY = r"(?:\s*\d\d?\s*月)?(?:\s*\d\d?\s*[日号])?"
 _RECENTLY = r"(?:上个?月|上周|去年|今年|最近|前阵子|前不久|已经|刚刚?)"
-_LEISURE = r"(?:平时|平常|业余时间?|空闲时间?|闲暇时间?|闲暇之余|周末|工作之余|下班后?|没事)(?:里|的时候)?"
+_LEISURE = r"(?:平时|平常|业余(?:时间)?|空闲(?:时间?)?|闲暇(?:时间?|之余)?|周末|工作之余|下班后?|没事)(?:里|的时候)?"
+_FROM_NOW_ON = either("以后, 今后, 往后, 从此以后, 从现在起, 从现在开始, 从今往后, 从今天起, 从今天开始")
 
 RULES = (
     rule(
@@ -39,7 +41,7 @@ RULES = (
     ),
     rule(r"(?:我的?|本人)(?:名字|姓名|大名)就?(?:是|叫做?)\s*(?P<x>.+)", fill("basic_info.name", one(is_called, 20))),
     rule(
-        r"我是(?:一?[个名位])?(?P<x>男生|女生|男性|女性|男的|女的|男人|女人|男孩子?|女孩子?)[啊呀呢哦]*",
+        r"我是(?:一?[个名位])?(?P<x>男生|女生|男性|女性|男的|女的|男人|女人)[啊呀呢哦]*",
         fill("basic_info.gender", one(bool, 4)),
     ),
     rule(
@@ -160,8 +162,7 @@ RULES = (
         fleeting=True,
     ),
     rule(
-        r"(?:以后|今后|往后|从此以后|从现在起|从现在开始|从今往后|从今天起|从今天开始)(?:你|请|麻烦|都|就|每次|一律|统一|要|[，, ])*"
-        r"(?P<x>(?!我|再|有|会|可能|想|能|可以|万一).+)",
+        rf"{_FROM_NOW_ON}(?:你|请|麻烦|都|就|每次|一律|统一|要|[，, ])*(?P<x>(?!我|再|有|会|可能|想|能|可以|万一).+)",
         fill(PREFERENCES, phrase(is_wish)),
         whole=True,
     ),

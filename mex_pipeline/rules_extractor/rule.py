@@ -1,4 +1,4 @@
-"""What a rule is: a pattern of a whole clause and the slots its words fill; and what tells a plain statement from others."""
+"""What a rule is (the pattern of a clause, the slots its words fill) and what tells a plain statement from others."""
 
 import json
 import re
@@ -16,7 +16,7 @@ Read = Callable[[Words], list[str]]
 PREFERENCES = "interaction.preferences or interaction.communication_style"
 """Where a wish how to be answered goes."""
 
-_AND = re.compile(r"\s*(?:、|，|,|/|和|以及|及|跟|与|\band\b|&)\s*")
+_AND = re.compile(r"\s*(?:,\s*and\b|、|，|,|/|和|以及|及|跟|与|\band\b|&)\s*")
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 
 
@@ -30,36 +30,39 @@ class Fill:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A statement about oneself. `pattern` covers a clause from the subject to its end, `guard` may still refuse the match.
+    """A statement about oneself. `pattern` covers a clause from the subject on; `guard` may still refuse the match.
 
-    A pattern with a group `me` also knows the statement without its subject, which counts only behind a clause that said
-    something about the person. `whole` means that it covers the rest of the sentence, commas included. What is `fleeting`
-    may hold for a few days only (a place, a job), so a sentence that speaks of a trip or of next week does not count.
+    A pattern with a group `me` also knows the statement without its subject, which counts only behind a clause that
+    said something about the person. A `whole` one covers the rest of the sentence, commas included. What is `fleeting`
+    may hold for a few days only (a place, a job): a sentence that speaks of a trip or of next week does not count.
     """
 
     pattern: re.Pattern[str]
     fills: tuple[Fill, ...]
-    guard: Callable[[Words], bool] | None = None
-    fleeting: bool = False
-    whole: bool = False
+    guard: Callable[[Words], bool] | None
+    fleeting: bool
+    whole: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Signs:
-    """The words of one language that tell whether a clause is a plain statement of the person about himself.
+    """The words of one language that tell whether a clause is a plain statement of the person.
 
     `silent` shuts the turn (a text to work on, a role to play), `unreal` the rest of its sentence (conditions, reported
-    speech, the past), `asks` its clause, `tag` the question it ends; `future` (up to the clause) and `passing` (anywhere in
-    the sentence) shut what is fleeting. `lead` is skipped at the start of a clause; `label` may stand before a colon without
-    making the rest somebody else's words. `remember` has the groups `firm` and `x`: a firm request keeps any words, a loose
-    one only those about `oneself`. `serves` tells a wish how to be answered, `task` finds talk about the work at hand.
+    speech, the past), `asks` its clause, `undone` and `tag` (the last clause of a question) the sentence; `future` (up to
+    the clause) and `passing` (anywhere in the sentence) shut what is fleeting. `lead` is skipped at the start of a
+    clause, an `aside` does not end what a subject is carried over; `label` may stand before a colon without making the
+    rest somebody else's words. `remember` has the groups `firm` and `x`: a firm request keeps any words, a loose one
+    only those about `oneself`. `serves` tells a wish how to be answered, `task` finds talk about the work at hand.
     """
 
     lead: re.Pattern[str]
+    aside: re.Pattern[str]
     label: re.Pattern[str]
     silent: re.Pattern[str]
     unreal: re.Pattern[str]
     asks: re.Pattern[str]
+    undone: re.Pattern[str]
     tag: re.Pattern[str]
     future: re.Pattern[str]
     passing: re.Pattern[str]
@@ -76,17 +79,21 @@ def rule(
     fleeting: bool = False,
     whole: bool = False,
 ) -> Rule:
-    """Return a rule of a table."""
-    return Rule(re.compile(pattern), fills, guard, fleeting, whole) def fill(slots: str, read: Read) -> Fill:
-    """Return the fill of a table's "topic.sub_topic or other.slot"."""
+    """Return one row of a table of rules."""
+    return Rule(re.compile(pattern), fills, guard, fleeting, whole)
+
+
+def fill(slots: str, read: Read) -> Fill:
+    """Return a row's fill of "topic.sub_topic or other.slot"."""
     return Fill(slots_of(slots), read)
 
 
 def slots_of(names: str) -> tuple[Slot, ...]:
     """Return the slots of "topic.sub_topic or other.slot", best first."""
-    return tuple((topic, sub_topic) for topic,
-    sub_topic in (name.split(".") for name in names.split(" or "))) def one(fits: Fits, limit: int,
-    group: str = "x") -> Read:
+    return tuple((topic, sub_topic) for topic, sub_topic in (name.split(".") for name in names.split(" or ")))
+
+
+def one(fits: Fits, limit: int, group: str = "x") -> Read:
     """Return a reader of a single value of at most `limit` characters that `fits`."""
 
     def read(words: Words) -> list[str]:
@@ -97,7 +104,10 @@ def slots_of(names: str) -> tuple[Slot, ...]:
 
 
 def each(fits: Fits, limit: int, *, mixed: bool = False) -> Read:
-    """Return a reader of a list ("a, b and c"): all its parts when all fit, with `mixed` those that do; "和牛" is no list."""
+    """Return a reader of a list ("a, b and c"): all its parts when all fit, with `mixed` those that do.
+
+    A list with a missing part is none: "和牛" is one word.
+    """
 
     def read(words: Words) -> list[str]:
         parts = [said(part) for part in _AND.split(said(words["x"]))]
@@ -120,10 +130,14 @@ def phrase(fits: Fits, limit: int = 200) -> Read:
 
 
 def goal(words: Words) -> list[str]:
-    """Return the structured value of `goals.short_term_goal` (seed 004 §3.4): the groups x, y (year) and m (month) as JSON."""
-    aim, month = said(words["x"]),
-    _month(words["m"]) if not (is_plain(aim) and len(aim) <= 80) or month is None: return [] return [json.dumps({"goal": aim,
-    "deadline": f"{words['y']}{month}"}, ensure_ascii=False)] def _month(text: str | None) -> str | None:
+    """Return the structured value of `goals.short_term_goal` (seed 004 §3.4) from the groups x, y (year), m (month)."""
+    aim, month = said(words["x"]), _month(words["m"])
+    if not (is_plain(aim) and len(aim) <= 80) or month is None:
+        return []
+    return [json.dumps({"goal": aim, "deadline": f"{words['y']}{month}"}, ensure_ascii=False)]
+
+
+def _month(text: str | None) -> str | None:
     """Return "-04" for "April", "Apr" or "4", "" for no month, None for what is none."""
     if not text:
         return ""

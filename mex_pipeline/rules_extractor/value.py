@@ -22,25 +22,52 @@ def english(text: str) -> re.Pattern[str]:
 
 def _cased(text: str) -> str:
     """Return a pattern of whole English words, capitalised or not: all capitals (IT, US) are other words."""
+    return r"\b(?:" + "|".join(f"[{word[0].upper()}{word[0]}]{word[1:]}" for word in text.split()) + r")\b"
 
-    return r"\b(?:" + "|".join(f"[{word[0].upper()}{word[0]}]{word[1:]}" for word in text.split()) + r")\b" _POINTING = re.compile( "|".join( ( either("[这那它],
-    刚才, 刚刚, 上面, 下面, 以上, 以下, 前面说, 如上, 如下, 上述"),
-    _cased("this that these those its here there above below previous earlier aforementioned"),
-    r"(?<!\b[Kk]eep )(?<!\b[Mm]ake )\b[Ii]t\b", ) ) ) _PERSONS = re.compile( "|".join( ( either("[我他她你您咱哪谁某],
-    什么, 怎么, 自己, 大家, 别人, 人家"),
-    _cased( "i he she him her his they them their you your yours we us our me my mine who whom whose which what" ),
-    _cased( "someone somebody everyone anyone something anything everything nothing one ones same such thing things stuff" ),
-    ) ) ) _WHEN = re.compile( "|".join( ( either( "[今明后昨前]天, 大[前后]天, [今明昨][早晚], 今[年日], 明年, 去年,
-    前年, 后年, 待会, 等会, 一会儿, 等一下, 过[几两一], [前这]几天, 这两天" ),
-    r"[上下这本]个?(?:周|月|星期|礼拜|季度|学期)", r"(?<!每)(?<!每个)(?:周|星期|礼拜)[一二三四五六日天]",
-    _cased("today tonight tomorrow yesterday"),
-    r"\b(?:[Nn]ext|[Ll]ast|[Tt]his|[Cc]oming) (?:week|weekend|month|year|quarter|summer|winter|spring|fall|autumn)\b",
-    r"\b(?:[Nn]ext|[Ll]ast|[Tt]his|[Oo]n) (?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day\b",
-    r"\bin (?:a|\d+) (?:minute|hour|day|week|month)s?\b|\b[Rr]ight now\b|\b(?:days?|weeks?|months?|years?) ago\b",
-    ) ) ) _THIRD_PERSON_FIRST = re.compile(r"[他她]|(?:he|she|they|him|her|them)\b",
-    re.IGNORECASE) _IDENTIFIER = re.compile( r"[<>|{}\\]|\w_\w|\w\(|(?<!\w)--?\w|\b(?!mac)[a-z]{2,}[A-Z]\w*|(?<!Node)(?<!Next)(?<!Vue)(?<!Three)\." + either( "jsx?,
-    tsx?, py, md, json, ya?ml, toml, go, rs, java, c, h, cpp, sh, txt, csv, html, css, sql, lock, cfg, ini, env, log,
-    xml" ) + r"\b" ) def said(text: str) -> str:
+
+_POINTING = re.compile(
+    either("[这那它], 刚才, 刚刚, 上面, 下面, 以上, 以下, 前面说, 如上, 如下, 上述")
+    + r"|(?<!\b[Kk]eep )(?<!\b[Mm]ake )\b[Ii]t\b|"
+    + _cased("this that these those its here there above below previous earlier aforementioned")
+)
+_PERSONS = re.compile(
+    either("[我他她你您咱哪谁某], 什么, 怎么, 自己, 大家, 别人, 人家")
+    + "|"
+    + _cased(
+        """
+        i he she him her his they them their you your yours we us our me my mine who whom whose which what one ones
+        someone somebody everyone anyone something anything everything nothing same such thing things stuff
+        """
+    )
+)
+_WHEN = re.compile(
+    either(
+        r"""
+        [今明后昨前]天, 大[前后]天, [今明昨][早晚], 今[年日], 明年, 去年, 前年, 后年, 待会, 等会, 一会儿, 等一下,
+        过[几两一], [前这]几天, 这两天, [上下这本]个?(?:周|月|星期|礼拜|季度|学期),
+        (?<!每)(?<!每个)(?:周|星期|礼拜)[一二三四五六日天], \b[Rr]ight now\b, \b(?:days?|weeks?|months?|years?) ago\b,
+        \bin (?:a|\d+) (?:minute|hour|day|week|month)s?\b,
+        \b(?:[Nn]ext|[Ll]ast|[Tt]his|[Cc]oming) (?:week|weekend|month|year|quarter|summer|winter|spring|fall|autumn)\b,
+        \b(?:[Nn]ext|[Ll]ast|[Tt]his|[Oo]n) (?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day\b
+        """
+    )
+    + "|"
+    + _cased("today tonight tomorrow yesterday")
+)
+_THIRD_PERSON_FIRST = re.compile(r"[他她]|(?:he|she|they|him|her|them)\b", re.IGNORECASE)
+_IDENTIFIER = re.compile(
+    r"[<>|{}\\]|\w_\w|\w\(|(?<!\w)--?\w|\b(?!mac)[a-z]{2,}[A-Z]\w*|(?<!Node)(?<!Next)(?<!Vue)(?<!Three)\."
+    + either(
+        """
+        jsx?, tsx?, py, md, json, ya?ml, toml, go, rs, java, c, h, cpp, sh, txt, csv, html, css, sql, lock, cfg, ini,
+        env, log, xml
+        """
+    )
+    + r"\b"
+)
+
+
+def said(text: str) -> str:
     """Return a value without the spaces, signs and Chinese particles around it."""
     return text.strip(" \t~～.。!！,，、'’").rstrip(_PARTICLES).strip()
 
@@ -60,5 +87,5 @@ def is_plain(text: str) -> bool:
 
 
 def is_code(text: str) -> bool:
-    """True when the words hold an identifier, a call, an option or a file name: they are about the work, not the person."""
+    """True when the words hold an identifier, a call, an option or a file name: they are about the work at hand."""
     return _IDENTIFIER.search(text) is not None

@@ -6,8 +6,8 @@ TECHNOLOGIES = listed(
     """
     Ada, Assembly, Bash, C, C#, C++, Clojure, COBOL, CSS, CUDA, Dart, Elixir, Elm, Erlang, F#, Fortran, Go, Golang,
     Groovy, Haskell, HTML, Java, JavaScript, JS, Julia, Kotlin, Lisp, Lua, MATLAB, Nim, Objective-C, OCaml, Perl, PHP,
-    PowerShell, Prolog, Python, R, Racket, Ruby, Rust, Scala, Scheme, Shell, Solidity, SQL, Swift, TypeScript, TS,
-    VHDL, Verilog, WebAssembly, Zig, Angular, Ansible, Apache Spark, AWS, Azure, Cassandra, ClickHouse, Django, Docker,
+    PowerShell, Prolog, Python, R, Racket, Ruby, Rust, Scala, Scheme, Shell, Solidity, SQL, Swift, TypeScript, TS, VHDL,
+    Verilog, WebAssembly, Zig, Angular, Ansible, Apache Spark, AWS, Azure, Cassandra, ClickHouse, Django, Docker,
     Elasticsearch, Electron, Excel, Express, FastAPI, Figma, Flask, Flink, Flutter, GCP, Git, GraphQL, gRPC, Hadoop,
     Helm, Hive, Jenkins, Kafka, Keras, Kubernetes, K8s, LangChain, Laravel, LaTeX, Linux, MongoDB, MySQL, NestJS,
     Next.js, Nginx, Node, Node.js, NumPy, Nuxt, OpenCV, OpenGL, Oracle, Pandas, Photoshop, PostgreSQL, Postgres,

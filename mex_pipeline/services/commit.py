@@ -116,9 +116,7 @@ def _follow_up(job: Job, reading: Reading, at: int) -> Job | None:
     )
 
 
-def _outcome(
-    reading: Reading, decided: ChangeSet, discarded: tuple[Discarded, ...]
-) -> tuple[Outcome, str | None]:
+def _outcome(reading: Reading, decided: ChangeSet, discarded: tuple[Discarded, ...]) -> tuple[Outcome, str | None]:
     if not reading.chunks:
         return Outcome.SKIPPED, "no_user_turn" if reading.new else _why_nothing(reading)
     if decided.writes_memories:
@@ -147,7 +145,9 @@ def _result(
     added = [change.after.id for change in decided.changes if isinstance(change, Add) and not change.after.forgotten_at]
     first = {change.before.id: change.before for change in reversed(decided.changes) if isinstance(change, Revise)}
     updated = [(before, final[key]) for key, before in first.items() if key not in added]
-    retired = [change.after for change in decided.changes if isinstance(change, Retire) and change.after.id not in added]
+    retired = [
+        change.after for change in decided.changes if isinstance(change, Retire) and change.after.id not in added
+    ]
     written = [final[key] for key in added] + [after for _, after in updated]
     roles = [turn.role for turn in reading.new]
     return {

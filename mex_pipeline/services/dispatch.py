@@ -83,9 +83,7 @@ class Dispatcher:
         """
         now, moment = self._now(), monotonic()
         running = self._db.all(jobs.running())
-        self._beats = {
-            (job.id, job.fence): self._last_beat(job, moment) for job in running
-        }
+        self._beats = {(job.id, job.fence): self._last_beat(job, moment) for job in running}
         abandoned = [(job, how) for job in running if (how := self._abandoned(job, moment)) is not None]
         for job, how in abandoned:
             endings.leave(self._db, job, endings.for_crash(job, now, how=how), now)

@@ -54,7 +54,13 @@ def for_error(error: MexError, job: Job, now: int) -> Ending:
 
 def for_crash(job: Job, now: int, *, how: str) -> Ending:
     """Return where a job goes whose process died or fell silent (`rescued:dead`, `rescued:lease`)."""
-    said: dict[str, Any] = {"code": "crashed", "params": {}, "at": iso_of_millis(now), "attempt": job.attempt, "retryable": True}
+    said: dict[str, Any] = {
+        "code": "crashed",
+        "params": {},
+        "at": iso_of_millis(now),
+        "attempt": job.attempt,
+        "retryable": True,
+    }
     if job.crashes + 1 >= MAX_CRASHES or job.attempt >= job.max_attempts:
         return Ending(JobState.FAILED, "poison", Outcome.POISON, crashed=True, error=said)
     wait = 0 if job.crashes == 0 else 5_000 * 2 ** (job.crashes - 1)

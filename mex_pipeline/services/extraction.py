@@ -11,6 +11,7 @@ from mex_pipeline import __version__
 from mex_pipeline.app import AsyncApp
 from mex_pipeline.clock import iso, millis
 from mex_pipeline.domain import known
+from mex_pipeline.domain.candidate import About
 from mex_pipeline.domain.evidence import Origin
 from mex_pipeline.domain.job import Ending, Job, JobState
 from mex_pipeline.errors import DatabaseBusy, LeaseLost, MexError
@@ -100,7 +101,8 @@ async def _run(app: AsyncApp, job: Job) -> None:
         job_id=job.id,
         has_speakers=transcript.has_speakers,
     )
-    thought = judge(extracted, asked, app.schema, origin=origin, examples=app.extractor.examples)
+    about = About.OTHER if job.payload.get("subject") == "other" else None
+    thought = judge(extracted, asked, app.schema, origin=origin, examples=app.extractor.examples, about=about)
     await _commit(app, job, reading, thought, withheld)
 
 

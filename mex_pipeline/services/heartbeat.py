@@ -19,7 +19,7 @@ BEAT_SECONDS = 15.0
 LOOK_SECONDS = 0.25
 
 
-class Interrupted(Exception):  # noqa: N818 - a request to stop, not an error
+class Interrupted(Exception):
     """The run was asked to stop; `why` says by whom."""
 
     def __init__(self, why: Interruption) -> None:

@@ -2,6 +2,7 @@
 
 import re
 import uuid
+from dataclasses import replace
 from datetime import timedelta
 
 from mex_pipeline.app import App
@@ -33,7 +34,12 @@ def add(
     or SlotOccupied when the unique slot already has an active value.
     """
     checked = check_write(
-        app.schema, topic=topic, sub_topic=sub_topic, content=content, confidence=confidence or Confidence.CONFIRMED, actor=actor
+        app.schema,
+        topic=topic,
+        sub_topic=sub_topic,
+        content=content,
+        confidence=confidence or Confidence.CONFIRMED,
+        actor=actor,
     )
     moment = app.clock.now()
     now = iso(moment)
@@ -51,7 +57,7 @@ def add(
         created_at=now,
         updated_at=now,
         valid_from=valid_from,
-        expires_at=iso(parse_local(expires, end_of_day=True)) if expires else None,
+        expires_at=_end_of(expires) if expires else None,
         last_seen_at=valid_from,
     )
     with app.db.transaction() as tx:
@@ -63,6 +69,56 @@ def add(
                 )
         tx.run(memories.insert(memory), history.append(changes.entry(Event.ADD, None, memory, actor=actor, now=now)))
     return memory
+
+
+def update(
+    app: App,
+    prefix: str,
+    *,
+    content: str | None = None,
+    confidence: Confidence | None = None,
+    expires: str | None = None,
+    clear_expires: bool = False,
+    actor: Actor = Actor.USER,
+) -> Memory:
+    """Change content, confidence or expiry of one memory and return it; its slot stays (seed 004 §3.5, §5.1).
+
+    What is not given stays. Raises NotFound, InvalidContent, InvalidInput, or InvalidInput("memory_forgotten").
+    """
+    if content is None and confidence is None and expires is None and not clear_expires:
+        raise InvalidInput("update_nothing")
+    if expires is not None and clear_expires:
+        raise InvalidInput("expires_and_clear")
+    now = iso(app.clock.now())
+    with app.db.transaction() as tx:
+        before = find(app, prefix)
+        if before.forgotten_at is not None:
+            raise InvalidInput("memory_forgotten", id=before.id)
+        checked = check_write(
+            app.schema,
+            topic=before.topic,
+            sub_topic=before.sub_topic,
+            content=before.content if content is None else content,
+            confidence=confidence or before.confidence,
+            actor=actor,
+        )
+        is_new_value = checked.content != before.content
+        after = replace(
+            before,
+            content=checked.content,
+            confidence=checked.confidence,
+            updated_at=now,
+            valid_from=now if is_new_value else before.valid_from,
+            expires_at=None if clear_expires else _end_of(expires) if expires else before.expires_at,
+        )
+        entry = changes.entry(Event.UPDATE, before, after, actor=actor, now=now)
+        tx.run(memories.replace_row(after), history.append(entry))
+    return after
+
+
+def _end_of(expires: str) -> str:
+    """A date ends with its last second (product G2)."""
+    return iso(parse_local(expires, end_of_day=True))
 
 
 def is_past(app: App, memory: Memory) -> bool:
@@ -121,7 +177,5 @@ def page(
                 offset=offset,
             )
         )
-        total = view.first(
-            memories.count(now, topic=topic, sub_topic=sub_topic, include_forgotten=include_forgotten)
-        )
+        total = view.first(memories.count(now, topic=topic, sub_topic=sub_topic, include_forgotten=include_forgotten))
     return Page(tuple(rows), total or 0, offset)

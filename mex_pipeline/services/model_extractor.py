@@ -42,7 +42,7 @@ class FormatMemory:
                 await tx.run(usage.learn_format(self._base_url, self._model, worked, now))
 
 
-class _Unusable(Exception):  # noqa: N818 - carries the reply's words to the reminder, and nowhere else
+class _Unusable(Exception):
     def __init__(self, cause: LLMBadReply, text: str) -> None:
         super().__init__()
         self.cause = cause
@@ -55,7 +55,13 @@ class ModelExtractor:
     kind: ExtractorKind = "model"
 
     def __init__(
-        self, llm: LLM, db: AsyncDatabase, clock: Clock, prompts: Prompts, schema: Schema, slots: list[str],
+        self,
+        llm: LLM,
+        db: AsyncDatabase,
+        clock: Clock,
+        prompts: Prompts,
+        schema: Schema,
+        slots: list[str],
         formats: FormatMemory,
     ) -> None:
         self.name = llm.model

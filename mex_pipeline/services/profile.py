@@ -45,9 +45,7 @@ def show(
         held = view.all(memories.slot_memories(now))
         recent = view.all(memories.recent_records(now, iso(_days_back(moment, days)), limit, topics)) if limit else []
         earlier = dict(view.all(history.confirmed_before_doubt(now)))
-    projected = project(
-        app.schema, held, now, topics, recent=recent, recent_limit=limit, earlier=earlier
-    )
+    projected = project(app.schema, held, now, topics, recent=recent, recent_limit=limit, earlier=earlier)
     fitted = fit(projected, budget, app.language)
     return Profile(profile_text(fitted, app.language), fitted.tokens)
 

@@ -52,9 +52,7 @@ async def read_source(app: AsyncApp, job: Job) -> Reading:
         async with app.db.transaction() as tx:
             await tx.run(jobs.fix_end(job, transcript.cursor.off, size))
     turns = settled(transcript)
-    known = set(
-        await app.db.all(cursors.seen(transcript.agent, [turn.key for turn in turns], app.extractor.kind))
-    )
+    known = set(await app.db.all(cursors.seen(transcript.agent, [turn.key for turn in turns], app.extractor.kind)))
     new = tuple(turn for turn in turns if turn.key not in known)
     looked = size if job.end_size is None else job.end_size
     return Reading(transcript, new, _chunks(app, turns, new), since, path, looked)

@@ -2,11 +2,11 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from mex_pipeline.domain.candidate import Candidate, Discarded
+from mex_pipeline.domain.candidate import About, Candidate, Discarded
 from mex_pipeline.domain.conversation import Chunk
-from mex_pipeline.domain.evidence import Origin, is_echo, verify
+from mex_pipeline.domain.evidence import Origin, is_echo, rests_on_assistant, verify
 from mex_pipeline.domain.rules import check_candidate
 from mex_pipeline.domain.schema import Schema
 from mex_pipeline.services.extractor import Extracted, Extractor, Task
@@ -74,18 +74,24 @@ def judge(
     *,
     origin: Origin,
     examples: frozenset[str],
+    about: About | None = None,
 ) -> Thought:
-    """Return the candidates that keep the rules, each with its source checked, and every other one with its reason."""
+    """Return the candidates that keep the rules, each with its source checked, and every other one with its reason.
+
+    `about` says whom the whole source is about, when the person who gave it has said so (`--subject`, product B3).
+    """
     kept: list[Candidate] = []
     discarded: list[Discarded] = []
     for result, item in zip(extracted, asked, strict=True):
         discarded.extend(result.discarded)
         for proposed in result.candidates:
-            checked = check_candidate(schema, proposed)
+            checked = check_candidate(schema, proposed if about is None else replace(proposed, about=about))
             if isinstance(checked, Discarded):
                 discarded.append(checked)
             elif is_echo(checked, examples=examples, known=item.known, chunk=item.chunk, schema=schema):
                 discarded.append(Discarded(checked.content, "echo"))
+            elif rests_on_assistant(checked, item.chunk, origin):
+                discarded.append(Discarded(checked.content, "said_by_assistant"))
             else:
                 kept.append(verify(checked, item.chunk, origin))
     return Thought(tuple(kept), tuple(discarded), sum(result.reused for result in extracted))

@@ -40,9 +40,7 @@ def show(path: Path, *, adapter: str | None, quiet_seconds: int, session: str | 
     return transcript
 
 
-def read(
-    path: Path, adapter: Adapter, since: Cursor, *, quiet_seconds: int, until: int | None = None
-) -> Transcript:
+def read(path: Path, adapter: Adapter, since: Cursor, *, quiet_seconds: int, until: int | None = None) -> Transcript:
     """Return the turns of a source from a cursor on.
 
     A file that has not changed for `quiet_seconds` is taken as finished. Raises SourceGone, SourceUnreadable, SourceFormat.

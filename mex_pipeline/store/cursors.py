@@ -17,11 +17,19 @@ def position(source_file: str, extractor: str) -> Query[Cursor]:
 
 
 def advance(
-    source_file: str, extractor: str, cursor: Cursor, *, agent: str, session_id: str | None, project: str | None, now: str
+    source_file: str,
+    extractor: str,
+    cursor: Cursor,
+    *,
+    agent: str,
+    session_id: str | None,
+    project: str | None,
+    now: str,
 ) -> Statement:
     """Move the cursor; it moves once, in the commit of the extraction (product H6)."""
     return Statement(
-        "INSERT INTO extraction_state (source_file, extractor, last_position, last_extracted_at, agent, session_id, project, cursor) "
+        "INSERT INTO extraction_state "
+        "(source_file, extractor, last_position, last_extracted_at, agent, session_id, project, cursor) "
         "VALUES (:source_file, :extractor, :last_position, :now, :agent, :session_id, :project, :cursor) "
         "ON CONFLICT (source_file, extractor) DO UPDATE SET last_position = :last_position, last_extracted_at = :now, "
         "agent = :agent, session_id = :session_id, project = :project, cursor = :cursor",

@@ -1,7 +1,7 @@
 """The synchronous gateway to mex.db: it runs Query and Statement values over sqlite3 (seed 004 §4.3)."""
 
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Self, TypeVar

@@ -54,10 +54,14 @@ def of_memory(memory_id: str) -> Query[HistoryEntry]:
 
 
 def confirmed_before_doubt(now: str) -> Query[tuple[str, str]]:
-    """(memory id, earlier content) of active doubtful values that stand where a confirmed one stood (product C6)."""
+    """(memory id, earlier content) of active doubtful values that stand where a confirmed one stood (product C6).
+
+    A doubt that replaced a doubt does not hide the confirmed value before both.
+    """
     return Query(
         "SELECT m.id AS id, json_extract(h.before, '$.content') AS content FROM memories m JOIN history h ON h.seq = "
-        "(SELECT max(seq) FROM history WHERE memory_id = m.id AND event = 'update' AND old_content <> new_content) "
+        "(SELECT max(seq) FROM history WHERE memory_id = m.id AND event = 'update' AND old_content <> new_content "
+        "AND json_extract(before, '$.confidence') <> 'uncertain') "
         f"WHERE m.is_ai_inferred = 1 AND m.confidence = 'uncertain' AND {ACTIVE} "
         "AND json_extract(h.before, '$.confidence') = 'confirmed'",
         {"now": now},

@@ -197,9 +197,7 @@ def due(now: int) -> Query[tuple[str, int]]:
 
 def mark_published(job_id: str, now: int) -> Statement:
     """Note that a wake-up was sent; it is sent again when nothing came of it."""
-    return Statement(
-        f"UPDATE jobs SET published_at = :now WHERE id = :id AND {_WAITING}", {"id": job_id, "now": now}
-    )
+    return Statement(f"UPDATE jobs SET published_at = :now WHERE id = :id AND {_WAITING}", {"id": job_id, "now": now})
 
 
 def forget_published() -> Statement:
@@ -258,7 +256,9 @@ def page(*, states: tuple[str, ...], limit: int) -> Query[Job]:
     )
     values = {"states": next(iter(values.values()))} if values else {}
     return Query(
-        f"SELECT * FROM jobs {clause} ORDER BY created_at DESC, seq DESC LIMIT :limit", values | {"limit": limit}, decode
+        f"SELECT * FROM jobs {clause} ORDER BY created_at DESC, seq DESC LIMIT :limit",
+        values | {"limit": limit},
+        decode,
     )
 
 

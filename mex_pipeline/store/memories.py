@@ -17,9 +17,7 @@ COLUMNS = (
 SELECT = "SELECT " + ", ".join(f"memories.{column}" for column in COLUMNS) + " FROM memories"
 ACTIVE = "forgotten_at IS NULL AND (expires_at IS NULL OR expires_at > :now)"
 
-_INSERT = (
-    f"INSERT INTO memories ({', '.join(COLUMNS)}, tokens) VALUES ({', '.join(':' + column for column in COLUMNS)}, :tokens)"
-)
+_INSERT = f"INSERT INTO memories ({', '.join(COLUMNS)}, tokens) VALUES ({', '.join(':' + column for column in COLUMNS)}, :tokens)"
 _UPDATE = f"UPDATE memories SET {', '.join(f'{column} = :{column}' for column in COLUMNS[1:])}, tokens = :tokens WHERE id = :id"
 
 

@@ -2,7 +2,7 @@
 
 from importlib.resources import files
 
-from mex_pipeline.errors import DatabaseNewer, DatabaseDamaged
+from mex_pipeline.errors import DatabaseDamaged, DatabaseNewer
 from mex_pipeline.store.database import Database
 from mex_pipeline.store.sql import Query, value
 

@@ -55,12 +55,13 @@ def _hits(keyword: str, params: dict[str, Any]) -> str:
     expression = match_expression(keyword)
     if expression:
         params["match"] = expression
-        parts.append(
-            "SELECT rowid, bm25(memories_fts) AS score FROM memories_fts WHERE memories_fts MATCH :match"
-        )
+        parts.append("SELECT rowid, bm25(memories_fts) AS score FROM memories_fts WHERE memories_fts MATCH :match")
     if not is_exact(keyword):
-        # The inside of a Latin word, symbols and emoji are not tokens; LIKE on the full-text table would be wrong.
-        escaped = keyword.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
-        params["like"] = f"%{escaped}%"
-        parts.append("SELECT seq AS rowid, 0.0 AS score FROM memories WHERE content LIKE :like ESCAPE '\\'")
-    return parts[0] if len(parts) == 1 else f"SELECT rowid, min(score) AS score FROM ({' UNION ALL '.join(parts)}) GROUP BY rowid"
+        # The inside of a Latin word, symbols and emoji are not tokens. LIKE has a longest pattern, instr has none.
+        params["part"] = keyword
+        parts.append("SELECT seq AS rowid, 0.0 AS score FROM memories WHERE instr(lower(content), lower(:part)) > 0")
+    return (
+        parts[0]
+        if len(parts) == 1
+        else f"SELECT rowid, min(score) AS score FROM ({' UNION ALL '.join(parts)}) GROUP BY rowid"
+    )

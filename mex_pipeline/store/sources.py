@@ -32,9 +32,13 @@ def of_memory(memory_id: str) -> Query[Source]:
 
 
 def yielded(agent: str, keys: Iterable[str]) -> Query[tuple[str, str]]:
-    """(message key, content) of everything the given messages have already yielded, forgotten memories included."""
+    """(message key, content) of everything the given messages have already yielded.
+
+    The content is the one their job wrote, whatever the memory has become since: forgotten, corrected or replaced.
+    """
     return Query(
-        "SELECT s.message_key AS key, m.content AS content FROM memory_sources s JOIN memories m ON m.id = s.memory_id "
+        "SELECT DISTINCT s.message_key AS key, coalesce(h.new_content, h.old_content) AS content "
+        "FROM memory_sources s JOIN history h ON h.memory_id = s.memory_id AND h.job_id = s.job_id "
         "WHERE s.agent = :agent AND s.message_key IN (SELECT value FROM json_each(:keys))",
         {"agent": agent, "keys": json.dumps(sorted(set(keys)))},
         lambda row: (row["key"], row["content"]),

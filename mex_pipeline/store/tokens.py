@@ -7,8 +7,12 @@ import re
 import unicodedata
 from collections.abc import Iterator
 
-# Han, kana, hangul and the CJK extensions: scripts written without spaces between words.
-_CJK = "\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff"
+# Han, kana, hangul and the CJK extensions: scripts written without spaces between words. Left out are the marks among
+# them that FTS5 takes for separators (the katakana middle dot, the voicing marks).
+_CJK = (
+    "\u3005-\u3007\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff\u3400-\u4dbf"
+    "\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff"
+)
 _PIECE = re.compile(f"(?P<cjk>[{_CJK}]+)|(?P<word>[^\\W_{_CJK}]+[+#]*)")
 _LANGUAGE_SIGNS = {"c++": "cplusplus", "c#": "csharp", "f#": "fsharp"}
 

@@ -1,5 +1,6 @@
 """Claude Code sessions: what is speech, what is noise and under which reason, keys, hold-back, errors."""
 
+import hashlib
 import os
 from pathlib import Path
 from typing import Any
@@ -222,6 +223,15 @@ def test_equal_texts_of_one_message_are_one_turn_but_of_two_messages_two(path: P
     transcript = whole(session.write(path))
     assert [turn.key.rpartition(":")[0] for turn in transcript.turns] == ["a:m1", "a:m2"]
     assert transcript.dropped == {"duplicate": 1}
+
+
+def test_an_assistants_key_is_made_of_the_raw_text(path: Path) -> None:
+    """So a later change in cleaning does not make old turns new."""
+    session = Session()
+    session.says("m", "<thinking>hm</thinking> ok")
+    (turn,) = whole(session.write(path)).turns
+    assert turn.text == "ok"
+    assert turn.key == "a:m:" + hashlib.sha256(b"<thinking>hm</thinking> ok").hexdigest()[:16]
 
 
 def test_history_copied_again_into_the_file_is_read_once(path: Path) -> None:
@@ -454,6 +464,16 @@ def test_a_later_stretch_of_rubbish_is_no_format_error(path: Path) -> None:
     cursor = whole(chat().write(path)).cursor
     path.write_bytes(path.read_bytes() + b"rubbish\nmore rubbish\n")
     assert ADAPTER.read(path, cursor, quiet=True).dropped == {"bad_line": 2}
+
+
+def test_rubbish_after_noise_is_no_format_error_either(path: Path) -> None:
+    """There is no turn to start from, yet the file was judged before."""
+    session = Session()
+    session.record("system", subtype="informational")
+    cursor = whole(session.write(path)).cursor
+    assert cursor.resume == cursor.off > 0
+    path.write_bytes(path.read_bytes() + b"rubbish\n")
+    assert ADAPTER.read(path, cursor, quiet=True).dropped == {"bad_line": 1}
 
 
 def test_sessions_are_detected_by_content(tmp_path: Path) -> None:

@@ -106,6 +106,7 @@ def test_strings_come_out_storable() -> None:
     (value,) = values(data)
     assert value == {"a": ["x\ufffdy", "😀"], "k\ufffd": {"n": "pqr"}, "e": "\ufffd"}
     json.dumps(value, ensure_ascii=False).encode()
+    assert values(b'{"only":"raw\x00NUL"}\n') == [{"only": "rawNUL"}]
 
 
 def test_nul_bytes_around_records_are_blank() -> None:

@@ -25,7 +25,7 @@ MESSAGES = [
 ]
 REPLY = '{"memories": []}'
 
-Step = httpx.Response | Exception | Callable[[httpx.Request], Any]
+Step = httpx.Response | Exception | Callable[[httpx.Request], Coroutine[Any, Any, httpx.Response]]
 
 
 def completed(content: Any = REPLY, *, finish: str | None = "stop", usage: Any = ..., **message: Any) -> httpx.Response:
@@ -87,8 +87,7 @@ def ask(*steps: Step, then: Step | None = None, messages: list[Message] = MESSAG
             raise step
         if isinstance(step, httpx.Response):
             return step
-        made = step(request)
-        return await made if asyncio.iscoroutine(made) else made
+        return await step(request)
 
     async def go() -> Completion | MexError:
         options = {"base_url": BASE_URL, "api_key": KEY, "model": MODEL, "response_format": "prompt", **settings}

@@ -4,6 +4,7 @@ import asyncio
 import json
 import logging
 import time
+from collections.abc import Callable
 from typing import Any
 
 import httpx
@@ -218,7 +219,7 @@ def test_what_worked_is_kept_for_the_next_call() -> None:
     assert formats == ["json_schema", "json_object", "json_object"]
 
 
-def _transport(answer: Any) -> Any:
+def _transport(answer: Callable[[httpx.Request], httpx.Response]) -> Any:
     async def handle(self: Any, request: httpx.Request) -> httpx.Response:
         await request.aread()
         return answer(request)

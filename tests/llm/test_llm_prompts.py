@@ -5,6 +5,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -59,13 +60,13 @@ def chunk(*turns: Turn, context: tuple[Turn, ...] = ()) -> Chunk:
     return Chunk(1, context, turns)
 
 
-def said(text: str, **fields: str) -> Turn:
-    return replace(Turn("k", "user", text), **fields)
+def said(text: str, at: str | None = None) -> Turn:
+    return Turn("k", "user", text, at)
 
 
-def system(prompts: Prompts = PROMPTS, **changes: object) -> str:
-    filling = {"slots": ["a.b — c"], "known": ["#1 a.b = d"], "today": "2026-08-06", **changes}
-    return build_messages(prompts, chunk=chunk(said("x")), **filling)[0].content  # type: ignore[arg-type]
+def system(prompts: Prompts = PROMPTS, **changes: Any) -> str:
+    filling: dict[str, Any] = {"slots": ["a.b — c"], "known": ["#1 a.b = d"], "today": "2026-08-06", **changes}
+    return build_messages(prompts, chunk=chunk(said("x")), **filling)[0].content
 
 
 def user(*turns: Turn, context: tuple[Turn, ...] = ()) -> str:

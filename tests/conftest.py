@@ -1,0 +1,38 @@
+"""What every test gets: a home of its own, a scrubbed environment, English, and no network but the loopback."""
+
+import os
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+_AGENT_MARKS = ("CLAUDECODE", "OPENCODE", "GEMINI_CLI")
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """MEX_HOME in the test's own folder; the real one is never touched."""
+    for name in list(os.environ):
+        if name.startswith(("MEX_", "CODEX_", "OPENAI_")) or name in _AGENT_MARKS or name.lower().endswith("_proxy"):
+            monkeypatch.delenv(name)
+    root = tmp_path / "home"
+    monkeypatch.setenv("MEX_HOME", str(root))
+    monkeypatch.setenv("MEX_LANG", "en")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    return root
+
+
+@pytest.fixture(autouse=True)
+def loopback_only(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A connection to anywhere else is a failure, not a bill."""
+    connect = socket.socket.connect
+
+    def guarded(self: socket.socket, address: object) -> None:
+        host = address[0] if isinstance(address, tuple) else "local"
+        if host not in ("127.0.0.1", "::1", "localhost", "local"):
+            raise AssertionError(f"a test dialled {host}")
+        connect(self, address)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(socket.socket, "connect", guarded)
+    yield

@@ -1,0 +1,126 @@
+"""A model endpoint for tests: a real HTTP server in a process of its own, scripted by a file it reads on each request.
+
+The script is a JSON list of rules; the first whose `when` occurs in the last user message and that is not used up
+answers: `reply` (the message's text), `status`, `headers`, `body` (raw), `delay` (seconds), `hold` (wait until a file
+of that name exists in the folder), `times`. Every request is written to `requests.jsonl` before it is answered.
+"""
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+
+class ModelServer:
+    """The test's view of the server."""
+
+    def __init__(self, folder: Path, port: int) -> None:
+        self.folder = folder
+        self.url = f"http://127.0.0.1:{port}/v1"
+
+    def script(self, *rules: dict[str, Any]) -> None:
+        """Set the rules for the requests to come."""
+        fresh = self.folder / "script.new"
+        fresh.write_text(json.dumps(rules), encoding="utf-8")
+        fresh.replace(self.folder / "script.json")
+
+    def release(self, name: str) -> None:
+        """Let held answers go."""
+        (self.folder / name).touch()
+
+    def requests(self) -> list[dict[str, Any]]:
+        """The request bodies that arrived, in order."""
+        log = self.folder / "requests.jsonl"
+        return [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()] if log.exists() else []
+
+    def asked(self, text: str) -> int:
+        """How many requests held `text` in a turn that was not marked as context."""
+        return sum(
+            any(text in turn["text"] for turn in turns(request) if not turn.get("context"))
+            for request in self.requests()
+        )
+
+
+def turns(request: dict[str, Any]) -> list[dict[str, Any]]:
+    """The turns a request sent."""
+    user = next(message for message in request["messages"] if message["role"] == "user")
+    return list(json.loads(user["content"]))
+
+
+def reply(*candidates: dict[str, Any]) -> str:
+    """A reply in the shape of seed 004 §7.2; what a candidate leaves out is filled in."""
+    whole = [
+        {"action": "new", "is_ai_inferred": False, "confidence": "explicit", "evidence": one.get("quote", "")} | one
+        for one in candidates
+    ]
+    return json.dumps({"memories": whole}, ensure_ascii=False)
+
+
+@contextmanager
+def running(folder: Path) -> Iterator[ModelServer]:
+    """A server in its own process, on a port of its own."""
+    folder.mkdir(parents=True, exist_ok=True)
+    process = subprocess.Popen([sys.executable, __file__, str(folder)], stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    try:
+        server = ModelServer(folder, int(process.stdout.readline()))
+        server.script()
+        yield server
+    finally:
+        process.kill()
+        process.communicate()
+
+
+class _Handler(BaseHTTPRequestHandler):
+    folder = Path()
+    used: dict[int, int] = {}
+
+    def log_message(self, *_: Any) -> None:
+        pass
+
+    def do_POST(self) -> None:
+        body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        with (self.folder / "requests.jsonl").open("a", encoding="utf-8") as log:
+            log.write(json.dumps(body, ensure_ascii=False) + "\n")
+        said = [message["content"] for message in body["messages"] if message["role"] == "user"][0]
+        rules = json.loads((self.folder / "script.json").read_text(encoding="utf-8"))
+        for index, rule in enumerate(rules):
+            if rule.get("when", "") in said and self.used.get(index, 0) < rule.get("times", 1_000_000):
+                self.used[index] = self.used.get(index, 0) + 1
+                self.answer(body, rule)
+                return
+        self.answer(body, {"reply": '{"memories": []}'})
+
+    def answer(self, body: dict[str, Any], rule: dict[str, Any]) -> None:
+        time.sleep(rule.get("delay", 0))
+        while rule.get("hold") and not (self.folder / rule["hold"]).exists():
+            time.sleep(0.02)
+        message = {"role": "assistant", "content": rule.get("reply", "")}
+        shape = {
+            "id": "c", "object": "chat.completion", "created": 0, "model": body["model"],
+            "choices": [{"index": 0, "finish_reason": "stop", "message": message}],
+            "usage": {"prompt_tokens": 100, "completion_tokens": 20, "total_tokens": 120},
+        }  # fmt: skip
+        data = rule["body"].encode() if "body" in rule else json.dumps(shape, ensure_ascii=False).encode()
+        try:
+            self.send_response(rule.get("status", 200))
+            for name, value in {"content-type": "application/json", **rule.get("headers", {})}.items():
+                self.send_header(name, value)
+            self.send_header("content-length", str(len(data)))
+            self.end_headers()
+            self.wfile.write(data)
+        except OSError:
+            pass  # the asker was killed: that is what some tests are about
+
+
+if __name__ == "__main__":
+    _Handler.folder = Path(sys.argv[1])
+    server = ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
+    sys.stdout.write(f"{server.server_address[1]}\n")
+    sys.stdout.flush()
+    server.serve_forever()
