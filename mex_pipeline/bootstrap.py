@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, closing, contextmanager
 from typing import TYPE_CHECKING
 
 from mex_pipeline import messages, settings, yaml_file
 from mex_pipeline.app import App, AsyncApp
-from mex_pipeline.clock import SystemClock
+from mex_pipeline.clock import SystemClock, millis
 from mex_pipeline.domain.schema import Notice, Schema, parse
 from mex_pipeline.errors import MexError
 from mex_pipeline.paths import Home
@@ -111,10 +111,20 @@ async def _extractor(found: Settings, schema: Schema, language: Language, databa
 
 
 async def run_job(home: Home, job_id: str, runs: Runs) -> bool:
-    """Run one job in this process; False when it could not be claimed now."""
+    """Run one job in this process; False when it could not be claimed now.
+
+    Settings or a schema that cannot be used are written on the job and raised.
+    """
+    from mex_pipeline.services import endings
     from mex_pipeline.services.extraction import execute
 
-    async with open_async_app(home) as app:
+    async with AsyncExitStack() as stack:
+        try:
+            app = await stack.enter_async_context(open_async_app(home))
+        except MexError as error:
+            with closing(Database.open(home.database)) as database:
+                endings.hold(database, job_id, error, millis(SystemClock().now()))
+            raise
         return await execute(app, job_id, runs)
 
 

@@ -95,6 +95,9 @@ def config_llm(
         )
         if app.settings.llm.api_key_env:
             output.note(t("note.key_from_env", name=app.settings.llm.api_key_env))
+        owed = stats_service.owed(app)
+        if owed["turns"]:
+            output.note(t("note.owed", **owed))
         if workers.status(app).jobs.get("queued"):
             workers.ensure_running(app)
     output.emit(

@@ -72,6 +72,7 @@ def _exists(text: str) -> bool:
 
 
 def _queued(app: App, job: Job, *, merged: bool) -> None:
+    jobs_cli.note_pauses(app)
     submitted = Submitted(job.id, job.state, merged, workers.ensure_running(app))
     output.emit(
         submitted.to_plain(),

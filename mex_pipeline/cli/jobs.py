@@ -61,6 +61,7 @@ def wait(
         wanted = [jobs.get(app.db, one).id for one in identifiers]
         if not workers.will_run(app) and any(not jobs.get(app.db, one).state.is_final for one in wanted):
             output.note(t("note.worker_absent", id=wanted[0]))
+        note_pauses(app)
         ended = []
         for one in wanted:
             with _progress() as tell:
@@ -85,6 +86,17 @@ def retry(identifiers: Ids, as_json: JsonOption = False, lang: LangOption = None
             [plain(app, job) for job in changed],
             [t("done.retry", id=job.id) for job in changed] + [t(f"note.worker_{present}", id=changed[0].id)],
         )
+
+
+def note_pauses(app: App) -> None:
+    """Say on stderr what is paused, and what lets it go."""
+    for row in jobs.pauses(app):
+        output.note(pause_text(row["reason"], iso_of_millis(row["paused_until"]) or ""))
+
+
+def pause_text(reason: str, until: str) -> str:
+    """Return a pause in words."""
+    return t("note.paused", reason=t(f"reason.{reason}"), until=to_local(until))
 
 
 def finish(app: App, job: Job) -> None:

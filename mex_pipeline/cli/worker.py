@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from mex_pipeline.cli import output
+from mex_pipeline.cli.jobs import pause_text
 from mex_pipeline.cli.options import JsonOption, LangOption, session, t
 from mex_pipeline.clock import to_local
 from mex_pipeline.services import workers
@@ -48,8 +49,6 @@ def status(as_json: JsonOption = False, lang: LangOption = None) -> None:
         t("note.worker_row", pid=row["pid"], version=row["version"], since=to_local(row["started_at"]))
         for row in found.workers
     ]
-    lines += [
-        t("note.paused", reason=t(f"reason.{row['reason']}"), until=to_local(row["until"])) for row in found.paused
-    ]
+    lines += [pause_text(row["reason"], row["until"]) for row in found.paused]
     lines.append(t("note.job_counts", counts=", ".join(f"{t(f'state.{k}')} {n}" for k, n in found.jobs.items()) or "—"))
     output.emit(found.to_plain(), lines)

@@ -34,7 +34,8 @@ _QUOTED = (
 _STRAIGHT = re.compile(r'"[^"]*"')
 _SENTENCE_END = re.compile(r"[。！？!?；;…]+|(?<!\b[A-Z])(?<!\bSt)(?<!\b[DM]r)(?<!\bM[rs]s)(?<!\bMs)\.+(?=\s|$)")
 _CLAUSE_END = re.compile(
-    r"(?<!\d),|,(?!\d)|，|(?<!\d):|:(?!\d)|[：()（）【】\[\]—–]|\s-+\s|(?<![ \t])[ \t]+(?=(?:and|but|so)[ \t]+(?:[Ii]|my|live|work)\b)"
+    r"(?<!\d),|,(?!\d)|，|(?<!\d):|:(?!\d)|[：()（）【】\[\]—–]|\s-+\s"
+    r"|(?<![ \t])[ \t]+(?=(?:and|but|so)[ \t]+(?:[Ii]|my|live|work)\b)"
 )
 _FIRST = re.compile(rf"[^\W_]|[{QUOTED}{PASTED}]")
 _LAST = re.compile(rf"[\w+#%{QUOTED}{PASTED}]")

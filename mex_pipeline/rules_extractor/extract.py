@@ -19,6 +19,7 @@ LONG = 4000
 _EDGE_LINES = 3
 _STATEMENT_LIMIT = 300
 _SENTENCE_LIMIT = 2000
+_PREFERENCES = slots_of(PREFERENCES)
 _HAN = re.compile(r"[\u4e00-\u9fff]")
 
 _RULES = patterns_zh.RULES + patterns_en.RULES
@@ -142,8 +143,7 @@ class _Reader:
         words = self.blank[sentence.start : sentence.end]
         if len(words) > _SENTENCE_LIMIT or _any(_UNDONE, words):
             return
-        readable = sentence.clauses[:1] if requests_only else sentence.clauses
-        for number, clause in enumerate(readable):
+        for number, clause in enumerate(sentence.clauses[:1] if requests_only else sentence.clauses):
             request = self._request(clause, sentence)
             if request is not None:
                 yield from self._statements(sentence.clauses[:number], sentence)
@@ -172,11 +172,12 @@ class _Reader:
             return
         inner = tuple(replace(part, start=max(part.start, start)) for part in sentence.clauses if part.end > start)
         statements = list(self._statements(inner, sentence))
-        yield from statements
-        if not statements:
-            kept = replace(clause, end=sentence.end)
-            yield from self._kept(signs, start, kept, firm=found["firm"] is not None)
+        if all(statement.slot in _PREFERENCES for statement in statements):
+            request = replace(clause, end=sentence.end)
+            kept = list(self._kept(signs, start, request, firm=found["firm"] is not None))
+            yield from kept or statements
             return
+        yield from statements
         for part in inner:
             if not any(statement.start <= part.start < statement.end for statement in statements):
                 yield from self._kept(signs, part.start, part, firm=False)
@@ -193,7 +194,7 @@ class _Reader:
         if PASTED in words or is_code(words):
             return
         if any(language.serves(content) for language in _LANGUAGES):
-            yield _Finding(self._slot(slots_of(PREFERENCES)), content, clause.start, clause.end)
+            yield _Finding(self._slot(_PREFERENCES), content, clause.start, clause.end)
         elif (firm or signs.oneself.match(content)) and not (_any(_TASK, content) or _any(_UNREAL, words)):
             yield _Finding(None, content, clause.start, clause.end)
 

@@ -38,8 +38,8 @@ _TOWN = r"(?:\s+in\s+[A-Z][\w.-]*(?:\s[A-Z][\w.-]*)?)?"
 _DIET = either("[Vv]egan, [Vv]egetarian, [Pp]escatarian, lactose[ -]intolerant, gluten[ -]intolerant")
 _IMPERATIVE = either(
     """
-    always, never, only, do not, don[’']t, answer, reply, respond, explain, keep, use, give, write, call, address, start, put,
-    stop, skip, be, avoid, make
+    always, never, only, do not, don[’']t, answer, reply, respond, explain, keep, use, give, write, call, address,
+    start, put, stop, skip, be, avoid, make
     """
 )
 
@@ -133,13 +133,13 @@ RULES = (
     ),
     rule(
         rf"(?:{_AM}(?:learning|studying|teaching\s+myself)|[Ii](?:[’']ve|\s+have)\s+been\s+(?:learning|studying))\s+(?P<x>.+?){_NOW}",
-        fill("work.tech_stack", each(is_technology, 20, mixed=True)),
-        fill("edu.language", each(is_language, 20, mixed=True)),
+        fill("work.tech_stack", each(is_technology, 20)),
+        fill("edu.language", each(is_language, 20)),
         fleeting=True,
     ),
     rule(
         r"[Ii]\s+(?:mainly|mostly|usually|primarily|normally)\s+(?:write|use|code\s+in|program\s+in|work\s+with|work\s+in)\s+(?P<x>.+)",
-        fill("work.tech_stack", each(is_technology, 20, mixed=True)),
+        fill("work.tech_stack", each(is_technology, 20)),
         fleeting=True,
     ),
     rule(

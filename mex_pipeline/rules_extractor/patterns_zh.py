@@ -60,6 +60,11 @@ RULES = (
         r"(?P<me>我)?(?:就|本来)?是(?:土生土长的?|地道的?|地地道道的?)?\s*(?P<x>.+)人[啊呀哦]*",
         fill("basic_info.hometown", one(is_origin, 10)),
     ),
+    rule(
+        r"我是(?:一?[个名位])?来自\s*(?P<x>.+?)的\s*(?P<p>.+)",
+        fill("basic_info.hometown", one(is_origin, 10)),
+        fill("work.position", one(is_title, 20, "p")),
+    ),
     rule(r"(?P<me>我)来自\s*(?P<x>.+)", fill("basic_info.hometown", one(is_origin, 10))),
     rule(
         _ME + r"(?:定居|居住|生活|常住|常驻|住)[在于]?\s*(?P<x>.+)",
@@ -133,25 +138,25 @@ RULES = (
     ),
     rule(
         r"(?P<me>我)?(?:最近|现在|目前|正|这段时间|开始)*[在正](?:自学|学习|学)\s*(?P<x>.+?)\s*(?:语言|编程|开发|框架)?",
-        fill("work.tech_stack", each(is_technology, 20, mixed=True)),
-        fill("edu.language", each(is_language, 10, mixed=True)),
+        fill("work.tech_stack", each(is_technology, 20)),
+        fill("edu.language", each(is_language, 10)),
         fleeting=True,
     ),
     rule(
         _ME
         + r"(?:主要|日常|一般|最?常|主力)(?:用|写|使用)(?:的?(?:是|语言是))?\s*(?P<x>.+?)\s*(?:语言|来?开发|编程|写代码)?",
-        fill("work.tech_stack", each(is_technology, 20, mixed=True)),
+        fill("work.tech_stack", each(is_technology, 20)),
         fleeting=True,
     ),
     rule(
-        r"我的(?:技术栈|主力语言|常用语言|编程语言|主语言)(?:主要)?(?:是|有|包括)\s*(?P<x>.+)",
-        fill("work.tech_stack", each(is_technology, 20, mixed=True)),
+        r"我(?:的(?:技术栈|主力语言|常用语言|编程语言|主语言)|最(?:喜欢|常用|擅长)的(?:编程)?语言)(?:主要)?(?:是|有|包括)\s*(?P<x>.+)",
+        fill("work.tech_stack", each(is_technology, 20)),
     ),
     rule(
         r"(?P<x>.+?)\s*是我的(?:主力|常用|主要)(?:编程)?语言",
-        fill("work.tech_stack", each(is_technology, 20, mixed=True)),
+        fill("work.tech_stack", each(is_technology, 20)),
     ),
-    rule(r"我(?:的?母语是|会说|能说|会讲|能讲)\s*(?P<x>.+)", fill("edu.language", each(is_language, 10, mixed=True))),
+    rule(r"我(?:的?母语是|会说|能说|会讲|能讲)\s*(?P<x>.+)", fill("edu.language", each(is_language, 10))),
     rule(
         r"我的?(?:业余)?(?:兴趣爱好|爱好|兴趣)(?:就?是|有|包括)?\s*(?P<x>.+)",
         fill("leisure.hobbies", each(is_hobby, 15)),

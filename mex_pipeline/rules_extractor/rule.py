@@ -103,18 +103,14 @@ def one(fits: Fits, limit: int, group: str = "x") -> Read:
     return read
 
 
-def each(fits: Fits, limit: int, *, mixed: bool = False) -> Read:
-    """Return a reader of a list ("a, b and c"): all its parts when all fit, with `mixed` those that do.
-
-    A list with a missing part is none: "和牛" is one word.
-    """
+def each(fits: Fits, limit: int) -> Read:
+    """Return a reader of a list ("a, b and c"): all its parts when all fit; "和牛", which has a missing part, is one word."""
 
     def read(words: Words) -> list[str]:
         parts = [said(part) for part in _AND.split(said(words["x"]))]
         if not all(parts):
             parts = [said(words["x"])]
-        fitting = [part for part in parts if len(part) <= limit and is_plain(part) and fits(part)]
-        return fitting if mixed or fitting == parts else []
+        return parts if all(len(part) <= limit and is_plain(part) and fits(part) for part in parts) else []
 
     return read
 

@@ -78,12 +78,14 @@ SIGNS = Signs(
         + r"\b",
         re.IGNORECASE,
     ),
-    undone=english("just kidding, not really, not any ?more, no longer, not true, (?:he|she|they) (?:said|says|wrote|writes|replied)"),
+    undone=english(
+        "just kidding, not really, not any ?more, no longer, not true, (?:he|she|they) (?:said|says|wrote|writes|replied)"
+    ),
     tag=re.compile(
         either(
             r"""
-            right, correct, yes, no, ok, okay, true, (?:is|are|do|does|am|wo|ca)n[’']t (?:it|i|you|they|he|she), am i, do i,
-            remember, you know, or
+            right, correct, yes, no, ok, okay, true, (?:is|are|do|does|am|wo|ca)n[’']t (?:it|i|you|they|he|she), am i,
+            do i, remember, you know, or
             """
         ),
         re.IGNORECASE,

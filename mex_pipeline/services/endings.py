@@ -15,7 +15,7 @@ from mex_pipeline.errors import (
     SourceGone,
     SourceUnreadable,
 )
-from mex_pipeline.services.jobs import PAUSED_REASONS
+from mex_pipeline.services.jobs import PAUSED_REASONS, SETTINGS
 from mex_pipeline.store import jobs, usage, workers
 from mex_pipeline.store.async_database import AsyncDatabase
 from mex_pipeline.store.database import Database
@@ -23,12 +23,13 @@ from mex_pipeline.store.sql import Statement
 
 PAUSE_MS = 600_000
 """How long a pause that waits for a person lasts before the endpoint is tried once more by itself."""
+HOLD_MS = 60_000
 
 
 def for_error(error: MexError, job: Job, now: int) -> Ending:
     """Return where a job goes after an error (product C8, H7, H8; docs/jobs.md has the table)."""
     outcome = _outcome(error)
-    said = _record(error, job, now)
+    said = record(error, job, now)
     final = Ending(JobState.FAILED, error.code, outcome, error=said, bad_output=isinstance(error, LLMBadReply))
     if job.is_foreground or isinstance(error, SourceGone | SourceFormat | SourceUnreadable):
         return final
@@ -50,6 +51,14 @@ def for_error(error: MexError, job: Job, now: int) -> Ending:
     return Ending(
         JobState.RETRYING, reason, available_at=now + wait, error=said, bad_output=isinstance(error, LLMBadReply)
     )
+
+
+def hold(db: Database, job_id: str, error: MexError, now: int) -> None:
+    """Write on a job that cannot even begin (settings or schema that cannot be read) why it waits, for a minute."""
+    with db.transaction() as tx:
+        job = tx.first(jobs.one(job_id))
+        if job is not None and job.state.is_waiting:
+            tx.run(jobs.hold(job, SETTINGS, record(error, job, now), now + HOLD_MS))
 
 
 def for_crash(job: Job, now: int, *, how: str) -> Ending:
@@ -75,7 +84,8 @@ def _outcome(error: MexError) -> Outcome:
     return Outcome.LLM_ERROR if isinstance(error, LLMRejected | LLMUnavailable) else Outcome.POISON
 
 
-def _record(error: MexError, job: Job, now: int) -> dict[str, Any]:
+def record(error: MexError, job: Job, now: int) -> dict[str, Any]:
+    """Return what a job keeps of an error: its code and plain facts, never content."""
     params = {key: value for key, value in error.params.items() if isinstance(value, str | int | float)}
     return {
         "code": error.code,

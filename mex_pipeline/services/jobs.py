@@ -19,6 +19,8 @@ from mex_pipeline.store.database import Database
 EXTRACT = "extract"
 PLAIN = "plain"
 WAITED_FOR, ASYNC_PRIORITY = 10, 0
+PAUSED_REASONS = frozenset({"llm_auth", "llm_quota", "llm_unknown_model"})
+SETTINGS = "settings"
 
 
 def submit_file(app: App, path: Path, *, adapter: str | None, trigger: Trigger) -> tuple[Job, bool]:
@@ -46,6 +48,7 @@ def submit_text(app: App, text: str, *, trigger: Trigger, subject: str = "user")
 def _submit(
     app: App, *, payload: dict[str, Any], key: str, given_text: str | None, trigger: Trigger
 ) -> tuple[Job, bool]:
+    app.settings.llm.require_whole()
     now = millis(app.clock.now())
     foreground = trigger is Trigger.FOREGROUND
     job = Job(
@@ -152,7 +155,7 @@ def wait(
     on_change(job)
     pause = 0.05
     version = app.db.data_version()
-    while job.state not in FINAL and not is_paused(job):
+    while job.state not in FINAL and not is_paused(app, job):
         if deadline is not None and time.monotonic() >= deadline:
             return job, False
         time.sleep(pause if deadline is None else max(0.0, min(pause, deadline - time.monotonic())))
@@ -171,9 +174,13 @@ def source_is_busy(app: App, job: Job) -> bool:
     return any(other.lock_key == job.lock_key for other in app.db.all(jobs.running()))
 
 
-def is_paused(job: Job) -> bool:
-    """True when the job waits for something only a person can put right: a key, a quota, a model's name."""
-    return job.state is JobState.QUEUED and job.reason in PAUSED_REASONS
+def is_paused(app: App, job: Job) -> bool:
+    """True when the job waits for something only a person can put right: a key, a quota, a model's name, a setting."""
+    if not job.state.is_waiting:
+        return False
+    return job.reason in PAUSED_REASONS or job.reason == SETTINGS or bool(pauses(app))
 
 
-PAUSED_REASONS = frozenset({"llm_auth", "llm_quota", "llm_unknown_model"})
+def pauses(app: App) -> list[dict[str, Any]]:
+    """Return what is paused now: `{scope, paused_until, reason}`."""
+    return app.db.all(workers.paused(millis(app.clock.now())))

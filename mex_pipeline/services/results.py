@@ -61,6 +61,11 @@ def transcript_plain(transcript: Transcript) -> dict[str, Any]:
     }
 
 
+_NO_RESULT: dict[str, Any] = {
+    "added": [], "updated": [], "retired": [], "discarded": [], "inferred_count": 0, "cursor": None, "turns": None,
+}  # fmt: skip
+
+
 def job_plain(job: Job) -> dict[str, Any]:
     """Return the JSON object of a job: its row without internals, and its result's keys beside them (product H9)."""
     shape: dict[str, Any] = {
@@ -87,7 +92,7 @@ def job_plain(job: Job) -> dict[str, Any]:
         "started_at": iso_of_millis(job.started_at),
         "finished_at": iso_of_millis(job.finished_at),
     }
-    return shape | (job.result or {})
+    return shape | (job.result or _NO_RESULT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +112,6 @@ class Submitted:
     state: str
     merged: bool
     worker: str
-    is_paused: bool = False
 
     def to_plain(self) -> dict[str, Any]:
         """Return the JSON object: `{job_id, state, merged, worker}` (product H9)."""

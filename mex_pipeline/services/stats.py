@@ -6,7 +6,7 @@ from typing import Any
 from mex_pipeline.app import App
 from mex_pipeline.clock import iso
 from mex_pipeline.services import workers as worker_service
-from mex_pipeline.store import stats, usage
+from mex_pipeline.store import cursors, stats, usage
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +36,11 @@ class Overview:
             "jobs": self.jobs,
             "worker_running": self.worker_running,
         }
+
+
+def owed(app: App) -> dict[str, int]:
+    """Return `{turns, sessions}` that only the rules have read: a model may read them again (product C9)."""
+    return app.db.first(cursors.owed()) or {"turns": 0, "sessions": 0}
 
 
 def overview(app: App) -> Overview:

@@ -9,7 +9,7 @@ from typing import Self, TypeVar
 
 import aiosqlite
 
-from mex_pipeline.store.database import BUSY_SECONDS, PRAGMAS, translated
+from mex_pipeline.store.database import BUSY_SECONDS, FAILURES, PRAGMAS, translated
 from mex_pipeline.store.sql import Query, Statement, groups
 
 T = TypeVar("T")
@@ -29,9 +29,13 @@ class AsyncDatabase:
         """Return a gateway to the file at `path`; raises what `Database.open` raises."""
         try:
             connection = await aiosqlite.connect(path, timeout=BUSY_SECONDS, isolation_level=None)
-            connection.row_factory = sqlite3.Row
+        except sqlite3.Error as error:
+            raise translated(error, str(path)) from error
+        connection.row_factory = sqlite3.Row
+        try:
             await connection.executescript(PRAGMAS)
         except sqlite3.Error as error:
+            await connection.close()
             raise translated(error, str(path)) from error
         return cls(connection, path)
 
@@ -44,7 +48,7 @@ class AsyncDatabase:
         """Return every decoded row."""
         try:
             rows = await self._connection.execute_fetchall(query.sql, dict(query.params))
-        except sqlite3.Error as error:
+        except FAILURES as error:
             raise translated(error, str(self._path)) from error
         return [query.decode(row) for row in rows]
 
@@ -61,7 +65,7 @@ class AsyncDatabase:
                 cursor = await self._connection.executemany(sql, params)
                 changed = cursor.rowcount
                 await cursor.close()
-        except sqlite3.Error as error:
+        except FAILURES as error:
             raise translated(error, str(self._path)) from error
         return changed
 

@@ -57,6 +57,18 @@ def seen(agent: str, keys: Iterable[str], extractor: str) -> Query[str]:
     )
 
 
+def owed() -> Query[dict[str, int]]:
+    """Turns, and the sessions they stand in, that only the rules have read (product C9)."""
+    return Query(
+        "SELECT (SELECT count(*) FROM seen_messages r WHERE r.extractor = 'rules' AND NOT EXISTS (SELECT 1 FROM "
+        "seen_messages m WHERE m.agent = r.agent AND m.key = r.key AND m.extractor = 'model')) AS turns, "
+        "(SELECT count(*) FROM extraction_state r WHERE r.extractor = 'rules' AND NOT EXISTS (SELECT 1 FROM "
+        "extraction_state m WHERE m.source_file = r.source_file AND m.extractor = 'model')) AS sessions",
+        {},
+        dict,
+    )
+
+
 def mark_seen(agent: str, key: str, extractor: str, job_id: str, at: int) -> Statement:
     """Remember a message; the key holds no content."""
     return Statement(

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Self, TypeVar
 
-from mex_pipeline.errors import DatabaseBusy, DatabaseDamaged, ExternalError
+from mex_pipeline.errors import DatabaseBusy, DatabaseDamaged, ExternalError, InvalidInput, MexError
 from mex_pipeline.store.sql import Query, Statement, groups
 
 T = TypeVar("T")
@@ -16,8 +16,14 @@ BUSY_SECONDS = 10.0
 PRAGMAS = "PRAGMA synchronous = FULL; PRAGMA temp_store = MEMORY;"
 
 
-def translated(error: sqlite3.Error, path: str) -> ExternalError:
-    """Return the MexError for what SQLite reports: busy, full or read-only disk, or a damaged file."""
+FAILURES = (sqlite3.Error, UnicodeEncodeError)
+"""What a statement may raise: what SQLite reports, and a value that is no Unicode text (an argument in another encoding)."""
+
+
+def translated(error: sqlite3.Error | UnicodeEncodeError, path: str) -> MexError:
+    """Return the MexError for a failure: a value that is no text, a busy, full or read-only disk, a damaged file."""
+    if isinstance(error, UnicodeEncodeError):
+        return InvalidInput("not_unicode")
     text = str(error)
     if isinstance(error, sqlite3.OperationalError):
         if "locked" in text or "busy" in text:
@@ -41,9 +47,13 @@ class Database:
         """Return a gateway to the file at `path`; raises DatabaseDamaged or ExternalError("database_unwritable")."""
         try:
             connection = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
-            connection.row_factory = sqlite3.Row
+        except sqlite3.Error as error:
+            raise translated(error, str(path)) from error
+        connection.row_factory = sqlite3.Row
+        try:
             connection.executescript(PRAGMAS)
         except sqlite3.Error as error:
+            connection.close()
             raise translated(error, str(path)) from error
         return cls(connection, path)
 
@@ -61,7 +71,7 @@ class Database:
         """Return every decoded row."""
         try:
             return [query.decode(row) for row in self._connection.execute(query.sql, dict(query.params)).fetchall()]
-        except sqlite3.Error as error:
+        except FAILURES as error:
             raise translated(error, str(self._path)) from error
 
     def first(self, query: Query[T]) -> T | None:
@@ -75,7 +85,7 @@ class Database:
         try:
             for sql, params in groups(statements):
                 changed = self._connection.executemany(sql, params).rowcount
-        except sqlite3.Error as error:
+        except FAILURES as error:
             raise translated(error, str(self._path)) from error
         return changed
 

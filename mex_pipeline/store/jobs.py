@@ -286,6 +286,20 @@ def requeue(job_id: str, now: int) -> Statement:
     )
 
 
+def hold(job: Job, reason: str, error: dict[str, Any], until: int) -> Statement:
+    """Let a waiting job wait longer, and say why."""
+    return Statement(
+        f"UPDATE jobs SET reason = :reason, errors = :errors, available_at = :until, published_at = NULL "
+        f"WHERE id = :id AND {_WAITING}",
+        {
+            "id": job.id,
+            "reason": reason,
+            "errors": json.dumps([*job.errors, error][-KEPT_ERRORS:], ensure_ascii=False),
+            "until": until,
+        },
+    )
+
+
 def run_now(job_id: str, now: int) -> Statement:
     """Let a waiting job run without its wait."""
     return Statement(

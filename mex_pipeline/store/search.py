@@ -12,6 +12,9 @@ _WEIGHT = (
     "WHEN 'speculated' THEN 0.4 ELSE 0.2 END"
 )
 
+LONGEST_INDEXED = 200
+"""Characters of a keyword the index is asked for: a phrase of many equal tokens takes it minutes."""
+
 
 def find(
     now: str,
@@ -52,11 +55,12 @@ def find(
 def _hits(keyword: str, params: dict[str, Any]) -> str:
     """Return the sub-query (rowid, score) for a keyword, lower scores first, and add its values to `params`."""
     parts = []
-    expression = match_expression(keyword)
+    is_long = len(keyword) > LONGEST_INDEXED
+    expression = "" if is_long else match_expression(keyword)
     if expression:
         params["match"] = expression
         parts.append("SELECT rowid, bm25(memories_fts) AS score FROM memories_fts WHERE memories_fts MATCH :match")
-    if not is_exact(keyword):
+    if is_long or not is_exact(keyword):
         # The inside of a Latin word, symbols and emoji are not tokens. LIKE has a longest pattern, instr has none.
         params["part"] = keyword
         parts.append("SELECT seq AS rowid, 0.0 AS score FROM memories WHERE instr(lower(content), lower(:part)) > 0")

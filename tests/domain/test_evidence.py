@@ -108,11 +108,12 @@ def test_b3_demotion_never_raises_a_tier() -> None:
 
 
 @pytest.mark.parametrize("turn", [1, 9, None])
-def test_b3_without_a_new_turn_to_point_to_the_source_names_the_session(turn: int | None) -> None:
+def test_b3_without_a_new_turn_to_point_to_the_source_names_the_session_and_its_last_moment(turn: int | None) -> None:
     _, source = checked(proposal(None, "x", quote="没说过这句话", turn=turn))
     assert source == Source(
         agent="claude",
         session_id="s0",
+        said_at="2026-08-04T00:00:00Z",
         quote="没说过这句话",
         project="/p",
         source_file="/f.jsonl",

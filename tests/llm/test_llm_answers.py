@@ -190,6 +190,10 @@ def test_no_key_and_no_part_of_one_is_in_an_error(message: str) -> None:
     assert not any(part in shown for part in ("sk-", "6789", "abcdef"))
 
 
+def test_a_key_of_any_shape_is_taken_out() -> None:
+    assert detail("who is swordfish1?", asked_for(api_key="swordfish1")) == "who is ***?"
+
+
 def test_words_about_a_refused_key_are_not_repeated_at_all() -> None:
     assert reading(401, {"error": {"message": "key abcd...wxyz is wrong"}}).params["detail"] == ""
 
@@ -217,7 +221,8 @@ def test_our_own_prompt_is_never_echoed(frame: str, said: str, quoting: str) -> 
     }[quoting]
     shown = detail(frame.format(quoted), asked_for(messages=(Message("user", content),)))
     assert "…" in shown
-    assert not any(word in shown for word in ("花生", "Jane", "Leeds", "way", "第一", "秘密"))
+    secret = ("花生", "Jane", "Leeds", "way", "第一", "秘密")
+    assert not any(word in shown or json.dumps(word)[1:-1].replace("\\", "") in shown for word in secret)
 
 
 def test_words_that_are_not_ours_survive_beside_an_echo() -> None:

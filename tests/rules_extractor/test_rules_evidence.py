@@ -4,7 +4,7 @@ import json
 from itertools import chain
 
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from mex_pipeline.domain.candidate import Action, Candidate
@@ -40,6 +40,7 @@ def test_the_evidence_is_introduced_in_the_language_of_the_words() -> None:
     ]
 
 
+@settings(deadline=None)
 @given(MIXTURES)
 @example("你好，我叫林晓舟  ，住在\u3000成都。")
 def test_the_quote_stands_in_the_turn_and_the_content_in_the_quote(text: str) -> None:
@@ -49,6 +50,7 @@ def test_the_quote_stands_in_the_turn_and_the_content_in_the_quote(text: str) ->
         assert all(words in candidate.quote for words in _words(candidate))
 
 
+@settings(deadline=None)
 @given(MIXTURES)
 def test_every_candidate_passes_the_rules_of_the_shipped_schema_with_a_verified_quote(text: str) -> None:
     chunk = Chunk(number=1, context=(), turns=(turn(text),))
@@ -60,11 +62,13 @@ def test_every_candidate_passes_the_rules_of_the_shipped_schema_with_a_verified_
         assert traced.source.verified
 
 
+@settings(deadline=None)
 @given(MIXTURES)
 def test_reading_twice_gives_the_same(text: str) -> None:
     assert candidates(text) == candidates(text)
 
 
+@settings(deadline=None)
 @given(st.one_of(st.text(max_size=200), MIXTURES))
 def test_blanking_and_cutting_keep_every_offset(text: str) -> None:
     blank = blanked(text)

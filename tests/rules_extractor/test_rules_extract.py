@@ -20,6 +20,12 @@ SAID = {
     "我是成都人": ["basic_info.hometown = 成都"],
     "我老家在四川绵阳": ["basic_info.hometown = 四川绵阳"],
     "I'm from Germany, but I live in Spain.": ["basic_info.hometown = Germany", "basic_info.location = Spain"],
+    "我是一名来自北京的程序员，主要使用Python和JavaScript": [
+        "basic_info.hometown = 北京",
+        "work.position = 程序员",
+        "work.tech_stack = Python",
+        "work.tech_stack = JavaScript",
+    ],
     "我住在成都": ["basic_info.location = 成都"],
     "我住在成都市武侯区，有什么好吃的推荐吗？": ["basic_info.location = 成都市武侯区"],
     "I live in the Netherlands with my family": ["basic_info.location = the Netherlands"],
@@ -96,6 +102,8 @@ REMEMBERED = {
     "Please remember: I prefer replies in short paragraphs": [
         "interaction.preferences = I prefer replies in short paragraphs"
     ],
+    "记住，我喜欢简洁的回答，不喜欢太长的解释。": ["interaction.preferences = 我喜欢简洁的回答，不喜欢太长的解释"],
+    "Remember my city: Istanbul": ["record = my city: Istanbul"],
     "Remember: keep it short when you answer": ["interaction.preferences = keep it short when you answer"],
     "I am learning Rust these days; please remember it.": ["work.tech_stack = Rust"],
     "记得我对花生过敏": ["health.allergy = 花生"],

@@ -88,7 +88,11 @@ class _Worker:
         if self._runs.stop.is_set():
             return
         started = monotonic()
-        ran = asyncio.run(run_job(self._home, job_id, self._runs))
+        try:
+            ran = asyncio.run(run_job(self._home, job_id, self._runs))
+        except MexError as error:
+            log.warning("job", extra={"job": job_id, "error": error.code})
+            return
         if ran:
             log.info("job", extra={"job": job_id, "ms": int(1000 * (monotonic() - started))})
 
