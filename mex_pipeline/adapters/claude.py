@@ -148,7 +148,7 @@ def _whole_file_reason(path: Path, head: Iterable[Record]) -> str | None:
     for record in head:
         texts, _ = _typed(record.value) if record.value.get("type") == "user" else ([], [])
         if texts:
-            return "own_prompt" if PROMPT_MARK in texts[0] else None
+            return "own_prompt" if texts[0].startswith(PROMPT_MARK) else None
     return None
 
 

@@ -31,6 +31,8 @@ _SPEAKERS: dict[str, Role | None] = {
 }
 """Who speaks under a label, folded; None is neither person nor model, and is left out."""
 
+_JSON_START = re.compile(r"\ufeff?\s*(?:\{\s*(?:\"|\}|$)|\[\s*(?:[\[{\"]|$))")
+
 _ENCODINGS = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
 
 
@@ -41,10 +43,14 @@ class PlainAdapter:
     reads_whole = True
 
     def detect(self, path: Path) -> bool:
-        """True when the beginning of the file is text in an encoding that `decode` knows."""
+        """True when the beginning of the file is text in an encoding that `decode` knows, and is not JSON.
+
+        JSON that no other adapter knows is some program's data, never the user's own words; `read` still takes it.
+        """
         with opened(path) as file:
             head = file.read(_DETECT_BYTES)
-            return decode(head, is_whole=len(head) == size_of(file)) is not None
+            text = decode(head, is_whole=len(head) == size_of(file))
+        return text is not None and _JSON_START.match(text) is None
 
     def read(self, path: Path, since: Cursor, *, quiet: bool, until: int | None = None) -> Transcript:  # noqa: ARG002
         """Return all turns of the file: it is imported by content, so nothing is held, whatever `quiet` says.

@@ -25,12 +25,15 @@ def find(name: str) -> Adapter:
 
 
 def detect(path: Path) -> Adapter:
-    """Return the built-in adapter whose format the file's content is, `plain` when it is no agent's session.
+    """Return the built-in adapter whose format the file's content is; `plain` comes last.
 
-    Raises SourceGone or SourceUnreadable.
+    Raises InvalidInput("unknown_format") for data of no known format, SourceGone or SourceUnreadable.
     """
-    sessions = (adapter for adapter in _BUILT_IN.values() if adapter is not _PLAIN)
-    return next((adapter for adapter in sessions if adapter.detect(path)), _PLAIN)
+    ordered = sorted(_BUILT_IN.values(), key=lambda adapter: adapter is _PLAIN)
+    found = next((adapter for adapter in ordered if adapter.detect(path)), None)
+    if found is None:
+        raise InvalidInput("unknown_format", path=str(path), known=list(_BUILT_IN))
+    return found
 
 
 def _installed(name: str) -> Adapter:

@@ -281,7 +281,7 @@ def _after_reasoning(text: str) -> str:
 
 
 def _among_prose(text: str) -> tuple[list[Any], bool]:
-    """Return the entries of all objects (or the one array) in prose or fences, else of broken JSON: then True."""
+    """Return the entries of all objects (or the one array) in prose or fences, and of broken JSON: then True."""
     lists: list[list[Any]] = []
     rest = text
     at = _first_bracket(text)
@@ -299,9 +299,10 @@ def _among_prose(text: str) -> tuple[list[Any], bool]:
         at = text.find("{", end)
     entries = [entry for found in lists for entry in found]
     # An empty list is believed only when nothing else in the reply wants to be one: no silent zero (product C5).
-    if entries or (lists and len(_MEMORIES_KEY.findall(text)) <= len(lists)):
+    is_whole = _OBJECT_START.search(rest) is None and (entries or len(_MEMORIES_KEY.findall(text)) <= len(lists))
+    if lists and is_whole:
         return entries, False
-    return _repaired(rest), True
+    return entries + _repaired(rest), True
 
 
 def _first_bracket(text: str) -> int:

@@ -145,6 +145,8 @@ TEXTS: dict[str, str] = {
     "error.unknown_subject": "--subject is user or other, not '{value}'.",
     "error.unknown_adapter": "There is no adapter '{name}'.",
     "hint.unknown_adapter": "Known: {known}.",
+    "error.unknown_format": "{path} is data of no format meX knows.",
+    "hint.unknown_format": "Known: {known}. Name one with --from to read it all the same.",
     "error.broken_adapter": "The adapter '{name}' of an installed package cannot be loaded ({error}).",
     "hint.broken_adapter": "Update or remove the package that brings it.",
     "error.unknown_state": "There is no job state '{value}'.",

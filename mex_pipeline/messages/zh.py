@@ -139,6 +139,8 @@ TEXTS: dict[str, str] = {
     "error.unknown_subject": "--subject 只能是 user 或 other，不是 '{value}'。",
     "error.unknown_adapter": "没有名为 '{name}' 的适配器。",
     "hint.unknown_adapter": "可用：{known}。",
+    "error.unknown_format": "{path} 不是 meX 认识的格式。",
+    "hint.unknown_format": "可用：{known}。仍要读取请用 --from 指定。",
     "error.broken_adapter": "已安装的适配器 '{name}' 无法加载（{error}）。",
     "hint.broken_adapter": "请更新或移除提供它的软件包。",
     "error.unknown_state": "没有任务状态 '{value}'。",

@@ -128,7 +128,7 @@ def leave(job: Job, ending: Ending, sibling: str | None, now: int) -> Statement:
     merged = sibling is not None and ending.state.is_waiting
     state = JobState.CANCELLED if merged else ending.state
     errors = [*job.errors, *([ending.error] if ending.error else [])][-KEPT_ERRORS:]
-    forgets_text = state is JobState.SUCCEEDED or (state is JobState.CANCELLED and not merged)
+    forgets_text = state in (JobState.SUCCEEDED, JobState.CANCELLED)
     return Statement(
         "UPDATE jobs SET state = :state, reason = :reason, outcome = :outcome, available_at = :available_at, "
         "published_at = NULL, lease_owner = NULL, lease_until = NULL, finished_at = :finished_at, "
@@ -251,10 +251,7 @@ def by_prefix(prefix: str) -> Query[Job]:
 
 def page(*, states: tuple[str, ...], limit: int) -> Query[Job]:
     """The newest jobs, all states or the given ones."""
-    clause, values = where(
-        {"state IN (SELECT value FROM json_each(:states))": json.dumps(list(states)) if states else None}
-    )
-    values = {"states": next(iter(values.values()))} if values else {}
+    clause, values = where({"state IN (SELECT value FROM json_each(:states))": json.dumps(states) if states else None})
     return Query(
         f"SELECT * FROM jobs {clause} ORDER BY created_at DESC, seq DESC LIMIT :limit",
         values | {"limit": limit},

@@ -71,8 +71,24 @@ def test_files_are_told_by_content_and_plain_is_the_rest(tmp_path: Path) -> None
     assert registry.detect(chat().write(tmp_path / "notes.txt")).name == "claude"
     (tmp_path / "s.jsonl").write_text("我住在成都。")
     assert registry.detect(tmp_path / "s.jsonl").name == "plain"
-    (tmp_path / "binary.jsonl").write_bytes(b"\x00\xff\n")
-    assert registry.detect(tmp_path / "binary.jsonl").name == "plain"
+
+
+@pytest.mark.parametrize("data", [b"\x00\xff\n", b'{"a": 1}\n', b"{\n", b'\xef\xbb\xbf[\n  {"x": 2}]', b'["a"]'])
+def test_data_of_no_known_format_is_never_taken_for_the_users_words(tmp_path: Path, data: bytes) -> None:
+    """JSON of another program, or no text at all: the adapter has to be named."""
+    path = tmp_path / "data"
+    path.write_bytes(data)
+    with pytest.raises(InvalidInput) as caught:
+        registry.detect(path)
+    assert (caught.value.code, caught.value.params["known"]) == ("unknown_format", ["claude", "plain"])
+
+
+@pytest.mark.parametrize("text", ["[周一] 我住在成都", "{draft} 我的简历", "[x] done", ""])
+def test_notes_that_begin_with_a_bracket_are_notes(tmp_path: Path, text: str) -> None:
+    """Only the beginning of JSON is refused."""
+    path = tmp_path / "note.txt"
+    path.write_text(text)
+    assert registry.detect(path).name == "plain"
 
 
 def test_a_file_that_cannot_be_read_is_an_error(tmp_path: Path) -> None:

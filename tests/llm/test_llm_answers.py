@@ -191,7 +191,7 @@ def test_no_key_and_no_part_of_one_is_in_an_error(message: str) -> None:
 
 
 def test_a_key_of_any_shape_is_taken_out() -> None:
-    assert detail("who is swordfish1?", asked_for(api_key="swordfish1")) == "who is ***?"
+    assert detail("who is swordfish1 here", asked_for(api_key="swordfish1")) == "who is *** here"
 
 
 def test_words_about_a_refused_key_are_not_repeated_at_all() -> None:

@@ -73,6 +73,11 @@ def test_every_object_of_a_reply_counts() -> None:
     assert contents(f"{reply(TEA)}\n{reply(RUST)}") == ["绿茶", "Rust"]
 
 
+def test_a_broken_object_behind_a_good_one_counts_too() -> None:
+    assert contents(f"{reply(RUST)}\n{TEA_REPLY.replace('}]', '},]')}") == ["Rust", "绿茶"]
+    assert code_of(f"{reply(RUST)}\n{TEA_REPLY[:40]}") == "llm_cut_off"
+
+
 def test_an_empty_list_in_the_explanation_does_not_hide_a_broken_one() -> None:
     broken = TEA_REPLY.replace("}]", "},]")
     assert contents(f'Usually I answer {{"memories": []}} but here: {broken}') == ["绿茶"]

@@ -30,7 +30,11 @@ class Blocking:
 
     def __init__(self, path: Path) -> None:
         self._runner = asyncio.Runner()
-        self._database = self._runner.run(AsyncDatabase.open(path))
+        try:
+            self._database = self._runner.run(AsyncDatabase.open(path))
+        except BaseException:
+            self._runner.close()
+            raise
 
     def all(self, query: Query[T]) -> list[T]:
         return self._runner.run(self._database.all(query))

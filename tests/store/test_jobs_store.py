@@ -1,0 +1,572 @@
+"""The jobs table: every statement, and every move of docs/jobs.md with its guard."""
+
+from dataclasses import replace
+
+import pytest
+
+from mex_pipeline.domain.job import KEPT_ERRORS, MAX_RUN_MS, Ending, JobState, Outcome, Trigger
+from mex_pipeline.errors import DatabaseDamaged
+from mex_pipeline.store import jobs, workers
+from mex_pipeline.store.sql import Statement
+from tests.support.gateways import Gateway, one, rows
+from tests.support.jobs import T0, claimed, column, job, read, submitted
+
+MINUTE = 60_000
+WAITING = (JobState.QUEUED, JobState.RETRYING)
+
+
+def claim(db: Gateway, job_id: str, now: int = T0, *, heed_pause: bool = True):
+    return db.first(jobs.claim(job_id, "me", now, "1", heed_pause=heed_pause))
+
+
+def leave(db: Gateway, taken, ending: Ending, sibling: str | None = None, now: int = T0) -> int:
+    return db.run(jobs.leave(taken, ending, sibling, now))
+
+
+def retrying(db: Gateway, key: str | None = "/s.jsonl", until: int = T0 + MINUTE) -> str:
+    job_id = submitted(db, key)
+    assert leave(db, claimed(db, job_id), Ending(JobState.RETRYING, "error", available_at=until)) == 1
+    return job_id
+
+
+def due(db: Gateway, now: int = T0) -> list[str]:
+    return [job_id for job_id, _ in db.all(jobs.due(now))]
+
+
+def test_a_job_comes_back_as_it_was_inserted(db: Gateway) -> None:
+    wanted = job(
+        None, given_text="我叫小陈", priority=10, batch_id="b", trigger=Trigger.FOREGROUND, max_attempts=1,
+        payload={"adapter": "plain", "subject": "用户"},
+    )  # fmt: skip
+    assert db.first(jobs.insert_or_merge(wanted, MAX_RUN_MS)) == (wanted.id, False)
+    assert read(db, wanted.id) == wanted
+    assert column(db, wanted.id, "max_run_ms") == MAX_RUN_MS
+    assert column(db, wanted.id, "first_enqueued_at") == T0
+
+
+def test_product_d4_a_second_request_joins_the_one_that_waits(db: Gateway) -> None:
+    first = submitted(db)
+    second = job()
+    assert db.first(jobs.insert_or_merge(second, MAX_RUN_MS)) == (first, True)
+    assert [found.id for found in db.all(jobs.page(states=(), limit=9))] == [first]
+    assert read(db, first).coalesced == 1
+
+
+def test_requests_without_a_key_or_for_other_sources_stay_apart(db: Gateway) -> None:
+    ids = [submitted(db, None), submitted(db, None), submitted(db, "/a"), submitted(db, "/b")]
+    assert len(set(ids)) == 4
+
+
+def test_a_request_for_a_running_source_becomes_a_second_row(db: Gateway) -> None:
+    first = submitted(db)
+    claimed(db, first)
+    second = submitted(db)
+    assert second != first
+    assert submitted(db) == second
+
+
+@pytest.mark.parametrize("state", [JobState.SUCCEEDED, JobState.FAILED, JobState.CANCELLED])
+def test_product_h4_ended_jobs_take_nothing_in(db: Gateway, state: JobState) -> None:
+    first = submitted(db)
+    leave(db, claimed(db, first), Ending(state))
+    assert submitted(db) != first
+
+
+def test_merging_keeps_the_higher_priority(db: Gateway) -> None:
+    first = submitted(db, priority=5)
+    submitted(db, priority=0)
+    assert read(db, first).priority == 5
+    submitted(db, priority=10)
+    assert read(db, first).priority == 10
+
+
+def test_merging_moves_a_queued_job_to_the_later_wish_but_not_for_ever(db: Gateway) -> None:
+    """A busy session is extracted once per burst, and at the latest when the longest wait is over."""
+    first = submitted(db, available_at=T0 + MINUTE)
+    submitted(db, available_at=T0 + 2 * MINUTE)
+    assert read(db, first).available_at == T0 + 2 * MINUTE
+    submitted(db, available_at=T0)
+    assert read(db, first).available_at == T0
+    submitted(db, available_at=T0 + 10 * jobs.MAX_WAIT_MS, created_at=T0 + 5)
+    assert read(db, first).available_at == T0 + jobs.MAX_WAIT_MS
+
+
+def test_a_retrying_job_keeps_its_wait_when_requests_join(db: Gateway) -> None:
+    first = retrying(db, until=T0 + MINUTE)
+    assert submitted(db, available_at=T0) == first
+    assert read(db, first).available_at == T0 + MINUTE
+    assert read(db, first).state is JobState.RETRYING
+
+
+def test_a_person_in_the_foreground_may_ask_a_retrying_job_at_once(db: Gateway) -> None:
+    first = retrying(db, until=T0 + MINUTE)
+    assert submitted(db, available_at=T0, trigger=Trigger.FOREGROUND) == first
+    assert read(db, first).available_at == T0
+    assert read(db, first).trigger is Trigger.COMMAND
+
+
+def test_a_claim_takes_the_job_and_counts(db: Gateway) -> None:
+    job_id = submitted(db)
+    taken = db.first(jobs.claim(job_id, "owner-1", T0 + 5, "9.9", heed_pause=True))
+    assert taken is not None
+    assert taken == read(db, job_id)
+    assert (taken.state, taken.attempt, taken.fence, taken.lease_owner) == (JobState.RUNNING, 1, 1, "owner-1")
+    assert (taken.started_at, taken.worker_version, taken.reason) == (T0 + 5, "9.9", None)
+    assert column(db, job_id, "lease_until") == T0 + 5 + jobs.LEASE_MS
+
+
+def test_each_claim_raises_the_fence(db: Gateway) -> None:
+    job_id = submitted(db)
+    for fence in (1, 2, 3):
+        taken = claimed(db, job_id)
+        assert taken.fence == fence
+        leave(db, taken, Ending(JobState.QUEUED, "shutdown", available_at=T0, gives_back=True))
+    assert read(db, job_id).attempt == 0
+
+
+@pytest.mark.parametrize("state", [JobState.RUNNING, JobState.SUCCEEDED, JobState.FAILED, JobState.CANCELLED])
+def test_a_claim_of_a_job_that_does_not_wait_is_refused(db: Gateway, state: JobState) -> None:
+    job_id = submitted(db)
+    taken = claimed(db, job_id)
+    if state is not JobState.RUNNING:
+        leave(db, taken, Ending(state))
+    before = read(db, job_id)
+    assert claim(db, job_id) is None
+    assert read(db, job_id) == before
+
+
+def test_a_claim_of_nothing_is_refused(db: Gateway) -> None:
+    assert claim(db, "00000000-none") is None
+
+
+def test_a_claim_before_its_time_is_refused(db: Gateway) -> None:
+    job_id = submitted(db, available_at=T0 + 1)
+    assert claim(db, job_id, T0) is None
+    assert claim(db, job_id, T0 + 1) is not None
+
+
+def test_a_claim_of_a_job_that_somebody_cancelled_is_refused(db: Gateway) -> None:
+    job_id = submitted(db)
+    db.run(Statement("UPDATE jobs SET cancel_requested = 1"))
+    assert claim(db, job_id) is None
+    assert due(db) == []
+    assert db.first(jobs.has_work(T0)) is None
+
+
+def test_product_d4_two_jobs_never_work_on_one_source(db: Gateway) -> None:
+    first = submitted(db)
+    taken = claimed(db, first)
+    second = submitted(db)
+    assert claim(db, second) is None
+    assert due(db) == []
+    leave(db, taken, Ending(JobState.SUCCEEDED, outcome=Outcome.COMMITTED))
+    assert due(db) == [second]
+    assert claim(db, second) is not None
+
+
+def test_jobs_without_a_lock_key_run_beside_each_other(db: Gateway) -> None:
+    first, second = submitted(db, None), submitted(db, None)
+    assert claim(db, first) is not None
+    assert claim(db, second) is not None
+
+
+@pytest.mark.parametrize(("scope", "kind", "held"), [
+    ("*", "extract", True),
+    ("llm", "extract", True),
+    ("llm", "import", True),
+    ("llm", "prune", False),
+    ("worker:stop", "extract", False),
+])  # fmt: skip
+def test_a_paused_scope_holds_its_jobs(db: Gateway, scope: str, kind: str, held: bool) -> None:
+    job_id = submitted(db, kind=kind)
+    db.run(workers.pause(scope, T0 + MINUTE, "llm_auth", T0))
+    assert (due(db) == []) is held
+    assert (db.first(jobs.has_work(T0)) is None) is held
+    assert due(db, T0 + MINUTE) == [job_id], "a pause ends by itself"
+    assert claim(db, job_id, T0 + MINUTE - 1) is None or not held
+    if held:
+        assert claim(db, job_id, T0, heed_pause=False) is not None
+
+
+def test_lifting_a_pause_lets_its_jobs_go(db: Gateway) -> None:
+    job_id = submitted(db)
+    db.run(workers.pause("llm", T0 + MINUTE, "llm_auth", T0), workers.resume("llm"))
+    assert due(db) == [job_id]
+    assert db.all(workers.paused(T0)) == []
+
+
+def test_a_beat_counts_only_for_the_run_that_holds_the_fence(db: Gateway) -> None:
+    job_id = submitted(db)
+    old = claimed(db, job_id)
+    assert db.run(jobs.beat(job_id, old.fence, T0 + 7)) == 1
+    assert read(db, job_id).beat == 1
+    assert column(db, job_id, "lease_until") == T0 + 7 + jobs.LEASE_MS
+    leave(db, old, Ending(JobState.RETRYING, "rescued:lease", available_at=T0, crashed=True))
+    assert db.run(jobs.beat(job_id, old.fence, T0)) == 0
+    claimed(db, job_id)
+    assert db.run(jobs.beat(job_id, old.fence, T0)) == 0
+    assert read(db, job_id).beat == 1
+
+
+def test_progress_and_the_end_of_reading_are_fenced_too(db: Gateway) -> None:
+    job_id = submitted(db)
+    old = claimed(db, job_id)
+    assert db.run(jobs.progress(old, 1, 3, "asking")) == 1
+    assert db.run(jobs.fix_end(old, 100, 120)) == 1
+    leave(db, old, Ending(JobState.QUEUED, "shutdown", available_at=T0, gives_back=True))
+    new = claimed(db, job_id)
+    assert (new.progress_done, new.progress_total, new.progress_note) == (1, 3, None)
+    assert (new.end_off, new.end_size) == (100, 120), "product H6: a retry sees the same turns"
+    assert db.run(jobs.progress(old, 2, 3, "asking")) == 0
+    assert db.run(jobs.fix_end(old, 999, 999)) == 0
+    assert read(db, job_id) == new
+
+
+def test_a_job_of_a_later_claim_is_not_ended_by_an_earlier_one(db: Gateway) -> None:
+    """The fence: a run that was taken over writes nothing, whatever it wants to write."""
+    job_id = submitted(db)
+    old = claimed(db, job_id, owner="old")
+    leave(db, old, Ending(JobState.RETRYING, "rescued:lease", available_at=T0, crashed=True))
+    new = claimed(db, job_id, owner="new")
+    for state in JobState:
+        if state is not JobState.RUNNING:
+            assert leave(db, old, Ending(state)) == 0
+    assert read(db, job_id) == new
+
+
+def test_success_ends_the_job_and_forgets_the_given_text(db: Gateway) -> None:
+    job_id = submitted(db, given_text="秘密", max_attempts=1)
+    taken = claimed(db, job_id)
+    result = {"added": [{"content": "猫"}]}
+    assert leave(db, taken, Ending(JobState.SUCCEEDED, "why", Outcome.COMMITTED, result=result), now=T0 + 9) == 1
+    ended = read(db, job_id)
+    assert (ended.state, ended.outcome, ended.reason) == (JobState.SUCCEEDED, Outcome.COMMITTED, "why")
+    assert (ended.finished_at, ended.lease_owner, ended.given_text) == (T0 + 9, None, None)
+    assert (ended.attempt, ended.result, ended.errors) == (1, result, ())
+    assert leave(db, taken, Ending(JobState.SUCCEEDED)) == 0, "once"
+
+
+def test_a_job_that_was_cancelled_while_it_ran_does_not_succeed(db: Gateway) -> None:
+    job_id = submitted(db)
+    taken = claimed(db, job_id)
+    assert db.run(jobs.request_cancel(job_id)) == 1
+    assert leave(db, taken, Ending(JobState.SUCCEEDED, outcome=Outcome.COMMITTED)) == 0
+    assert leave(db, taken, Ending(JobState.CANCELLED, "user")) == 1
+    assert read(db, job_id).state is JobState.CANCELLED
+
+
+def test_product_h5_failure_keeps_the_text_and_cancellation_does_not(db: Gateway) -> None:
+    failed, cancelled = submitted(db, "a", given_text="x"), submitted(db, "b", given_text="y")
+    leave(db, claimed(db, failed), Ending(JobState.FAILED, "llm_auth", Outcome.LLM_ERROR))
+    leave(db, claimed(db, cancelled), Ending(JobState.CANCELLED, "user"))
+    assert read(db, failed).given_text == "x"
+    assert read(db, cancelled).given_text is None
+
+
+def test_a_snooze_gives_the_attempt_back_and_is_counted(db: Gateway) -> None:
+    job_id = submitted(db)
+    until = T0 + MINUTE
+    leave(db, claimed(db, job_id), Ending(JobState.QUEUED, "offline", available_at=until, gives_back=True))
+    waiting = read(db, job_id)
+    assert (waiting.state, waiting.reason, waiting.available_at) == (JobState.QUEUED, "offline", until)
+    assert (waiting.attempt, waiting.snoozes, waiting.fence) == (0, 1, 1)
+    assert (waiting.finished_at, waiting.lease_owner) == (None, None)
+
+
+def test_a_retry_counts_crashes_and_bad_outputs(db: Gateway) -> None:
+    job_id = submitted(db)
+    leave(db, claimed(db, job_id), Ending(JobState.RETRYING, "error", available_at=T0, bad_output=True))
+    leave(db, claimed(db, job_id), Ending(JobState.RETRYING, "rescued:dead", available_at=T0, crashed=True))
+    waiting = read(db, job_id)
+    assert (waiting.attempt, waiting.bad_outputs, waiting.crashes, waiting.snoozes) == (2, 1, 1, 0)
+
+
+def test_a_job_that_waits_again_is_due_now_at_the_earliest(db: Gateway) -> None:
+    job_id = submitted(db)
+    leave(db, claimed(db, job_id), Ending(JobState.RETRYING, "error", available_at=5), now=T0 + 3)
+    assert read(db, job_id).available_at == T0 + 3
+
+
+def test_only_the_last_errors_are_kept(db: Gateway) -> None:
+    job_id = submitted(db)
+    for number in range(KEPT_ERRORS + 3):
+        said = {"code": f"e{number}", "params": {}}
+        leave(db, claimed(db, job_id), Ending(JobState.RETRYING, available_at=T0, error=said))
+    kept = read(db, job_id)
+    assert [error["code"] for error in kept.errors] == [f"e{number}" for number in range(3, KEPT_ERRORS + 3)]
+    assert kept.last_error == {"code": f"e{KEPT_ERRORS + 2}", "params": {}}
+
+
+def test_a_result_of_an_earlier_run_is_kept_until_a_new_one(db: Gateway) -> None:
+    job_id = submitted(db)
+    leave(db, claimed(db, job_id), Ending(JobState.FAILED, result={"n": 1}))
+    db.run(jobs.requeue(job_id, T0))
+    leave(db, claimed(db, job_id), Ending(JobState.FAILED))
+    assert read(db, job_id).result == {"n": 1}
+
+
+def test_a_job_that_would_wait_beside_a_newer_one_is_merged_into_it(db: Gateway) -> None:
+    first = submitted(db, given_text="秘密")
+    taken = claimed(db, first)
+    second = submitted(db, given_text="秘密")
+    assert db.first(jobs.waiting_sibling(taken)) == second
+    ending = Ending(JobState.RETRYING, "error", available_at=T0 + MINUTE, crashed=True)
+    assert leave(db, replace(taken, attempt=4, crashes=1), ending, second) == 1
+    assert db.run(jobs.carry_over(replace(taken, attempt=4, crashes=1), ending, second)) == 1
+    merged, stays = read(db, first), read(db, second)
+    assert (merged.state, merged.reason, merged.outcome) == (JobState.CANCELLED, f"merged:{second}", None)
+    assert merged.finished_at == T0
+    assert merged.given_text is None, "product H5: the job that stays has its own"
+    assert (stays.attempt, stays.crashes, stays.available_at) == (4, 2, T0 + MINUTE)
+    assert stays.given_text == "秘密"
+
+
+def test_a_merged_snooze_hands_over_the_attempt_less_one(db: Gateway) -> None:
+    taken = claimed(db, submitted(db))
+    second = submitted(db)
+    ending = Ending(JobState.QUEUED, "offline", available_at=T0 + MINUTE, gives_back=True)
+    leave(db, taken, ending, second)
+    db.run(jobs.carry_over(taken, ending, second))
+    assert (read(db, second).attempt, read(db, second).crashes) == (0, 0)
+
+
+def test_carrying_over_never_lowers_what_the_sibling_has(db: Gateway) -> None:
+    second = submitted(db, available_at=T0 + 9)
+    db.run(Statement("UPDATE jobs SET attempt = 7, crashes = 2"))
+    db.run(jobs.carry_over(job(attempt=1), Ending(JobState.RETRYING, available_at=T0), second))
+    stays = read(db, second)
+    assert (stays.attempt, stays.crashes, stays.available_at) == (7, 2, T0 + 9)
+
+
+@pytest.mark.parametrize("state", [JobState.SUCCEEDED, JobState.FAILED, JobState.CANCELLED])
+def test_a_final_move_does_not_merge(db: Gateway, state: JobState) -> None:
+    taken = claimed(db, submitted(db))
+    second = submitted(db)
+    leave(db, taken, Ending(state, "because"), second)
+    assert (read(db, taken.id).state, read(db, taken.id).reason) == (state, "because")
+
+
+def test_a_job_has_no_sibling_in_itself_in_running_or_in_ended_jobs(db: Gateway) -> None:
+    first = submitted(db)
+    assert db.first(jobs.waiting_sibling(read(db, first))) is None
+    taken = claimed(db, first)
+    assert db.first(jobs.waiting_sibling(taken)) is None
+    assert db.first(jobs.waiting_sibling(job(None))) is None
+    submitted(db, "/other")
+    assert db.first(jobs.waiting_sibling(taken)) is None
+
+
+def test_due_jobs_come_by_priority_then_by_time_then_by_order(db: Gateway) -> None:
+    late = submitted(db, "/1", available_at=T0)
+    early = submitted(db, "/2", available_at=T0 - 5)
+    same = submitted(db, "/3", available_at=T0)
+    urgent = submitted(db, "/4", priority=10)
+    submitted(db, "/5", available_at=T0 + 1)
+    assert db.all(jobs.due(T0)) == [(urgent, 10), (early, 0), (late, 0), (same, 0)]
+
+
+def test_a_published_job_is_published_again_only_when_stale(db: Gateway) -> None:
+    job_id = submitted(db)
+    assert db.run(jobs.mark_published(job_id, T0)) == 1
+    assert due(db, T0 + jobs.REPUBLISH_MS) == []
+    assert due(db, T0 + jobs.REPUBLISH_MS + 1) == [job_id]
+    db.run(jobs.forget_published())
+    assert due(db) == [job_id]
+
+
+def test_a_job_that_waits_again_is_published_anew(db: Gateway) -> None:
+    job_id = submitted(db)
+    db.run(jobs.mark_published(job_id, T0))
+    leave(db, claimed(db, job_id), Ending(JobState.RETRYING, "error", available_at=T0))
+    assert due(db) == [job_id]
+
+
+def test_an_ended_source_wakes_what_waits_for_it(db: Gateway) -> None:
+    taken = claimed(db, submitted(db))
+    follower, other = submitted(db), submitted(db, "/other")
+    db.run(jobs.mark_published(follower, T0), jobs.mark_published(other, T0))
+    leave(db, taken, Ending(JobState.SUCCEEDED, outcome=Outcome.COMMITTED))
+    db.run(jobs.wake_followers(taken.lock_key))
+    assert due(db) == [follower]
+
+
+def test_marking_a_running_job_published_changes_nothing(db: Gateway) -> None:
+    job_id = submitted(db)
+    claimed(db, job_id)
+    assert db.run(jobs.mark_published(job_id, T0)) == 0
+
+
+def test_there_is_work_while_something_waits_for_its_moment(db: Gateway) -> None:
+    assert db.first(jobs.has_work(T0)) is None
+    job_id = submitted(db, available_at=T0 + 10 * MINUTE)
+    assert db.first(jobs.has_work(T0)) == 1
+    claimed(db, job_id, T0 + 10 * MINUTE)
+    assert db.first(jobs.has_work(T0)) is None
+
+
+def test_a_clock_that_was_set_back_does_not_park_a_retry(db: Gateway) -> None:
+    parked, near, queued = retrying(db, "/a", T0 + 99 * MINUTE), retrying(db, "/b", T0 + 5), submitted(db, "/c")
+    db.run(Statement("UPDATE jobs SET available_at = :at WHERE id = :id", {"at": T0 + 99 * MINUTE, "id": queued}))
+    assert db.run(jobs.clamp_waits(T0 + 60 * MINUTE)) == 1
+    assert read(db, parked).available_at == T0 + 60 * MINUTE
+    assert read(db, near).available_at == T0 + 5
+    assert read(db, queued).available_at == T0 + 99 * MINUTE, "a scheduled job keeps its time"
+
+
+def test_running_jobs_and_those_to_cancel_are_found_by_owner(db: Gateway) -> None:
+    mine, theirs, calm = submitted(db, "/1"), submitted(db, "/2"), submitted(db, "/3")
+    claimed(db, mine, owner="me")
+    claimed(db, theirs, owner="other")
+    claimed(db, calm, owner="me")
+    submitted(db, "/4")
+    db.run(jobs.request_cancel(mine), jobs.request_cancel(theirs))
+    assert [found.id for found in db.all(jobs.running())] == [mine, theirs, calm]
+    assert db.all(jobs.cancelled_of("me")) == [mine]
+    assert db.all(jobs.cancelled_of("nobody")) == []
+
+
+def test_jobs_are_found_by_prefix(db: Gateway) -> None:
+    first = submitted(db, None, id="aaaaaaaa-1")
+    second = submitted(db, None, id="aaaaaaaa-2")
+    submitted(db, None, id="aaaaaaaa-3")
+    assert [found.id for found in db.all(jobs.by_prefix("aaaaaaaa"))] == [first, second]
+    assert [found.id for found in db.all(jobs.by_prefix("aaaaaaaa-2"))] == [second]
+    assert db.all(jobs.by_prefix("b")) == []
+    assert db.first(jobs.one("aaaaaaaa")) is None
+
+
+def test_the_newest_jobs_come_first_and_states_filter(db: Gateway) -> None:
+    old = submitted(db, "/1", created_at=T0 - 9)
+    first, second = submitted(db, "/2"), submitted(db, "/3")
+    leave(db, claimed(db, first), Ending(JobState.FAILED))
+
+    def page(*states: str, limit: int = 9) -> list[str]:
+        return [found.id for found in db.all(jobs.page(states=states, limit=limit))]
+
+    assert page() == [second, first, old]
+    assert page(limit=2) == [second, first]
+    assert page("failed") == [first]
+    assert page("failed", "queued") == [second, first, old]
+    assert page("succeeded") == []
+
+
+@pytest.mark.parametrize("waits", ["queued", "retrying"])
+def test_cancelling_a_waiting_job_ends_it_at_once(db: Gateway, waits: str) -> None:
+    job_id = submitted(db, given_text="x") if waits == "queued" else retrying(db)
+    assert db.run(jobs.cancel_waiting(job_id, T0 + 1)) == 1
+    ended = read(db, job_id)
+    assert (ended.state, ended.reason, ended.finished_at) == (JobState.CANCELLED, "user", T0 + 1)
+    assert ended.given_text is None
+    assert db.run(jobs.cancel_waiting(job_id, T0 + 2)) == 0
+
+
+def test_cancelling_a_running_job_only_asks(db: Gateway) -> None:
+    job_id = submitted(db)
+    assert db.run(jobs.request_cancel(job_id)) == 0
+    taken = claimed(db, job_id)
+    assert db.run(jobs.cancel_waiting(job_id, T0)) == 0
+    assert db.run(jobs.request_cancel(job_id)) == 1
+    assert read(db, job_id) == replace(taken, cancel_requested=True)
+
+
+def test_a_retry_gives_a_failed_job_another_attempt(db: Gateway) -> None:
+    job_id = submitted(db, trigger=Trigger.FOREGROUND, max_attempts=1)
+    said = {"code": "llm_auth", "params": {}}
+    taken = claimed(db, job_id)
+    db.run(jobs.request_cancel(job_id), jobs.mark_published(job_id, T0))
+    leave(db, taken, Ending(JobState.FAILED, "llm_auth", Outcome.LLM_ERROR, crashed=True, bad_output=True, error=said))
+    assert db.run(jobs.requeue(job_id, T0 + MINUTE)) == 1
+    again = read(db, job_id)
+    assert (again.state, again.reason, again.outcome, again.finished_at) == (JobState.QUEUED, None, None, None)
+    assert (again.trigger, again.available_at) == (Trigger.RETRY, T0 + MINUTE)
+    assert (again.attempt, again.max_attempts) == (1, 2)
+    assert (again.crashes, again.bad_outputs, again.cancel_requested) == (0, 0, False)
+    assert again.errors == (said,), "what went wrong stays to be seen"
+    assert claimed(db, job_id, T0 + MINUTE).fence == 2
+
+
+def test_a_retry_of_a_job_with_attempts_left_keeps_its_limit(db: Gateway) -> None:
+    job_id = submitted(db)
+    db.run(jobs.cancel_waiting(job_id, T0), jobs.requeue(job_id, T0))
+    assert read(db, job_id).max_attempts == 10
+
+
+@pytest.mark.parametrize("state", [JobState.QUEUED, JobState.RUNNING, JobState.SUCCEEDED])
+def test_product_h5_only_failed_and_cancelled_jobs_are_requeued(db: Gateway, state: JobState) -> None:
+    job_id = submitted(db)
+    if state is not JobState.QUEUED:
+        taken = claimed(db, job_id)
+    if state is JobState.SUCCEEDED:
+        leave(db, taken, Ending(state, outcome=Outcome.COMMITTED))
+    before = read(db, job_id)
+    assert db.run(jobs.requeue(job_id, T0)) == 0
+    assert read(db, job_id) == before
+
+
+def test_two_jobs_of_one_source_cannot_both_wait(db: Gateway) -> None:
+    first = submitted(db)
+    leave(db, claimed(db, first), Ending(JobState.FAILED))
+    submitted(db)
+    with pytest.raises(DatabaseDamaged):
+        db.run(jobs.requeue(first, T0))
+    assert read(db, first).state is JobState.FAILED
+
+
+def test_a_waiting_job_can_be_run_without_its_wait(db: Gateway) -> None:
+    job_id = retrying(db, until=T0 + 99 * MINUTE)
+    db.run(jobs.mark_published(job_id, T0))
+    assert db.run(jobs.run_now(job_id, T0 + 1)) == 1
+    assert due(db, T0 + 1) == [job_id]
+    claimed(db, job_id, T0 + 1)
+    assert db.run(jobs.run_now(job_id, T0)) == 0
+
+
+def test_what_waited_for_a_key_runs_when_it_is_put_right(db: Gateway) -> None:
+    def snoozed(key: str, reason: str) -> str:
+        job_id = submitted(db, key)
+        ending = Ending(JobState.QUEUED, reason, available_at=T0 + MINUTE, gives_back=True)
+        leave(db, claimed(db, job_id), ending)
+        return job_id
+
+    keyless, offline, looks_alike = snoozed("/1", "llm_auth"), snoozed("/2", "offline"), snoozed("/3", "llmXauth")
+    assert db.run(jobs.run_paused_now(T0 + 1)) == 1
+    assert (read(db, keyless).available_at, read(db, keyless).reason) == (T0 + 1, None)
+    assert read(db, offline).available_at == read(db, looks_alike).available_at == T0 + MINUTE
+
+
+def test_a_job_has_a_story_without_content(db: Gateway) -> None:
+    db.run(jobs.event("j", 1, "queued"), jobs.event("j", 2, "claimed", 1, "owner"), jobs.event("k", 3, "queued"))
+    assert db.all(jobs.events("j")) == [
+        {"at": 1, "event": "queued", "fence": None, "note": None},
+        {"at": 2, "event": "claimed", "fence": 1, "note": "owner"},
+    ]
+
+
+@pytest.mark.parametrize("sql", [
+    "UPDATE jobs SET state = 'running'",
+    "UPDATE jobs SET lease_owner = 'x'",
+    "UPDATE jobs SET state = 'failed'",
+    "UPDATE jobs SET finished_at = 1",
+    "UPDATE jobs SET state = 'paused'",
+    "UPDATE jobs SET outcome = 'fine'",
+])  # fmt: skip
+def test_the_table_refuses_a_state_that_cannot_be(db: Gateway, sql: str) -> None:
+    job_id = submitted(db)
+    with pytest.raises(DatabaseDamaged):
+        db.run(Statement(sql))
+    assert read(db, job_id).state is JobState.QUEUED
+
+
+def test_the_table_itself_keeps_a_source_to_one_running_job(db: Gateway) -> None:
+    first, second = submitted(db, None, lock_key="/s"), submitted(db, None, lock_key="/s")
+    claimed(db, first)
+    with pytest.raises(DatabaseDamaged):
+        db.run(Statement("UPDATE jobs SET state = 'running', lease_owner = 'x' WHERE id = :id", {"id": second}))
+
+
+def test_the_look_for_due_jobs_reads_the_index_not_the_table(db: Gateway) -> None:
+    """Ten times a second a worker looks; thousands of finished jobs must not be read for it."""
+    query = jobs.due(T0)
+    plan = rows(db, f"EXPLAIN QUERY PLAN {query.sql}", **query.params)
+    assert "jobs_ready" in " ".join(step["detail"] for step in plan)
+    assert one(db, "SELECT count(*) FROM jobs") == 0
