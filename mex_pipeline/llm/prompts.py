@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from mex_pipeline.clock import from_iso
-from mex_pipeline.domain.conversation import Chunk, Turn
+from mex_pipeline.domain.conversation import PROMPT_MARK, Chunk, Turn
 from mex_pipeline.llm.port import Message
 from mex_pipeline.llm.text import clean
 
-_LAYOUT = 1
+_LAYOUT = 2
 _REMINDED_CHARACTERS = 2_000
 _PLACEHOLDER = re.compile(r"\{\{(slots|known|today)\}\}")
 _JSON_BLOCK = re.compile(r"^```json\s*\n(.*?)^```", re.DOTALL | re.MULTILINE)
@@ -37,12 +37,14 @@ class Prompts:
 def build_messages(prompts: Prompts, *, slots: list[str], known: list[str], today: str, chunk: Chunk) -> list[Message]:
     """Return the system message (the parts with the lists filled in) and the user message (the turns as JSON).
 
+    The user message begins with a line that marks it as meX's own: an agent that serves as endpoint may keep it in a
+    session file, which is then not read (session-formats §1.7).
     `slots` and `known` are lines; one that holds a line break stays one line. What is filled in is not expanded again.
     """
     filling = {"slots": _lines(slots), "known": _lines(known), "today": _one_line(today)}
     template = "\n\n".join(part.strip() for part in prompts.parts)
     system = _PLACEHOLDER.sub(lambda match: filling[match[1]], template)
-    return [Message("system", clean(system)), Message("user", _turns(chunk))]
+    return [Message("system", clean(system)), Message("user", f"{PROMPT_MARK}\n{_turns(chunk)}")]
 
 
 def reminder(prompts: Prompts, bad_reply: str) -> list[Message]:

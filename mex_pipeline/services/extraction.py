@@ -145,7 +145,7 @@ async def _gather(app: AsyncApp, job: Job, reading: Reading) -> tuple[tuple[Aske
 
 def _today(app: AsyncApp) -> str:
     local: datetime = app.clock.now().astimezone()
-    return f"{local:%Y-%m-%d %H:%M} {local.tzname()} (UTC{local:%z})"
+    return f"{local:%Y-%m-%d %A %H:%M} {local.tzname()} (UTC{local:%z})"
 
 
 def _now(app: AsyncApp) -> int:

@@ -1,9 +1,11 @@
 """Bringing mex.db to the version this code knows, in order, each step in one transaction (seed 004 §3.6, product B1)."""
 
+import time
 from importlib.resources import files
 
-from mex_pipeline.errors import DatabaseDamaged, DatabaseNewer
-from mex_pipeline.store.database import Database
+from mex_pipeline.clock import monotonic
+from mex_pipeline.errors import DatabaseBusy, DatabaseDamaged, DatabaseNewer
+from mex_pipeline.store.database import BUSY_SECONDS, Database
 from mex_pipeline.store.sql import Query, value
 
 VERSION = 6
@@ -27,10 +29,24 @@ def ensure_current(database: Database) -> bool:
         raise DatabaseNewer(path=str(database.path), found=found, known=VERSION)
     if found != 0:
         raise DatabaseDamaged("database_older", path=str(database.path), found=found, known=VERSION)
-    database.script("PRAGMA journal_mode = WAL;")
+    _use_wal(database)
     with database.transaction():
         if version(database) != 0:
             return False
         database.script((files(__package__) / "ddl" / "0006_initial.sql").read_text(encoding="utf-8"))
         database.script(f"PRAGMA user_version = {VERSION};")
     return True
+
+
+def _use_wal(database: Database) -> None:
+    """Switch the file to WAL. Here SQLite does not wait while another process does the same, so it is asked again."""
+    deadline = monotonic() + BUSY_SECONDS
+    while True:
+        try:
+            database.script("PRAGMA journal_mode = WAL;")
+        except DatabaseBusy:
+            if monotonic() >= deadline:
+                raise
+            time.sleep(0.01)
+        else:
+            return

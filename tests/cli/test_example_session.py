@@ -22,7 +22,9 @@ SAID = [
 def test_a_worker_makes_a_profile_of_it_without_key_or_server() -> None:
     """What the user said, and neither the trip, nor the colleague's city, nor the assistant's claim."""
     with worker():
-        sent = mex("extract", "--async", "--from", "claude", "--file", str(EXAMPLE), "--json", MEX_WORKER_AUTOSTART="false")
+        sent = mex(
+            "extract", "--async", "--from", "claude", "--file", str(EXAMPLE), "--json", MEX_WORKER_AUTOSTART="false"
+        )
         done = mex("jobs", "wait", sent.json["job_id"], "--timeout", "30")
     assert "林晓舟" in done.out
     assert 'evidence: 用户说："我叫林晓舟"' in done.out

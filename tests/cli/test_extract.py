@@ -25,12 +25,20 @@ def session(tmp_path: Path) -> SessionFile:
     return SessionFile(tmp_path / "s.jsonl").user("你好，我在青禾科技做数据工程师。").assistant("你好！")
 
 
-COMPANY = {"topic": "work", "sub_topic": "company", "content": "青禾科技", "quote": "我在青禾科技做数据工程师", "turn": 1}
+COMPANY = {
+    "topic": "work",
+    "sub_topic": "company",
+    "content": "青禾科技",
+    "quote": "我在青禾科技做数据工程师",
+    "turn": 1,
+}
 
 
 def test_a_session_file_becomes_memories_whose_quotes_are_verified(model: ModelServer, session: SessionFile) -> None:
     """The whole way: turns to the model, candidates to memories, each with the message it was said in."""
-    model.script({"reply": reply(COMPANY, {"topic": "work", "sub_topic": "tech_stack", "content": "Quuxlang", "turn": 1})})
+    model.script(
+        {"reply": reply(COMPANY, {"topic": "work", "sub_topic": "tech_stack", "content": "Quuxlang", "turn": 1})}
+    )
     result = mex("extract", "--from", "claude", "--file", str(session.path), "--json").json
     assert (result["state"], result["outcome"]) == ("succeeded", "committed")
     assert result["turns"]["user"] == 1
@@ -76,7 +84,9 @@ def test_after_growth_only_new_turns_are_sent_and_earlier_ones_are_marked(
     assert [turn["text"] for turn in second if turn.get("context")] == ["你好，我在青禾科技做数据工程师。", "你好！"]
 
 
-def test_a_forked_copy_adds_nothing_but_what_is_new_in_it(model: ModelServer, session: SessionFile, tmp_path: Path) -> None:
+def test_a_forked_copy_adds_nothing_but_what_is_new_in_it(
+    model: ModelServer, session: SessionFile, tmp_path: Path
+) -> None:
     """A resumed session is copied history under a new path; its messages are known by their own ids."""
     model.script({"when": "青禾科技", "reply": reply(COMPANY)})
     mex("extract", "--file", str(session.path))
@@ -91,7 +101,9 @@ def test_a_forked_copy_adds_nothing_but_what_is_new_in_it(model: ModelServer, se
 
 def test_a_repeat_reinforces_instead_of_adding(model: ModelServer, session: SessionFile) -> None:
     """Product B5: counted, its source added, listed as discarded."""
-    model.script({"when": "再说一遍", "reply": reply({**COMPANY, "turn": 3, "quote": "青禾科技"})}, {"reply": reply(COMPANY)})
+    model.script(
+        {"when": "再说一遍", "reply": reply({**COMPANY, "turn": 3, "quote": "青禾科技"})}, {"reply": reply(COMPANY)}
+    )
     mex("extract", "--file", str(session.path))
     session.user("再说一遍：青禾科技。")
     result = mex("extract", "--file", str(session.path), "--json").json

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mex_pipeline.domain.conversation import Chunk, Turn
+from mex_pipeline.domain.conversation import PROMPT_MARK, Chunk, Turn
 from mex_pipeline.llm.contract import REPLY_SCHEMA, parse_reply
 from mex_pipeline.llm.port import Message
 from mex_pipeline.llm.prompts import Prompts, build_messages, example_values, reminder
@@ -72,7 +72,9 @@ def system(prompts: Prompts = PROMPTS, **changes: Any) -> str:
 def user(*turns: Turn, context: tuple[Turn, ...] = ()) -> str:
     messages = build_messages(PROMPTS, slots=[], known=[], today="t", chunk=chunk(*turns, context=context))
     assert [message.role for message in messages] == ["system", "user"]
-    return messages[1].content
+    mark, turns = messages[1].content.split("\n", 1)
+    assert mark == PROMPT_MARK
+    return turns
 
 
 def test_seed_7_1_the_parts_stand_in_order_with_the_lists_filled_in() -> None:

@@ -4,6 +4,7 @@ import asyncio
 import sqlite3
 import threading
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -80,23 +81,23 @@ def test_a_block_sees_its_own_writes_and_others_do_not(table: Gateway, path: Pat
         assert numbers(other) == []
 
 
-@pytest.mark.parametrize("module", [database, async_database])
+@pytest.mark.parametrize(("kind", "module"), [("sync", database), ("async", async_database)])
 def test_a_lock_that_is_held_too_long_is_busy(
-    path: Path, monkeypatch: pytest.MonkeyPatch, module: object, request: pytest.FixtureRequest
+    path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, module: ModuleType
 ) -> None:
     monkeypatch.setattr(module, "BUSY_SECONDS", 0.05)
-    with opened("sync", path) as holder, opened("async" if module is async_database else "sync", path) as db:
+    with opened("sync", path) as holder, opened(kind, path) as db:
         stored(holder, "kept")
         with holder.transaction():
             with pytest.raises(DatabaseBusy) as caught, db.transaction():
                 pytest.fail("two writers at once")
             assert caught.value.retryable
             assert caught.value.params == {"path": str(path)}
+            assert not db.in_transaction
             with pytest.raises(DatabaseBusy):
                 stored(db, "refused")
             assert one(db, "SELECT count(*) FROM memories") == 1, "a reader waits for nobody"
         stored(db, "later")
-    assert not db.in_transaction if module is database else True
 
 
 def test_a_snapshot_sees_one_state_across_reads_and_takes_no_lock(path: Path) -> None:
@@ -135,11 +136,20 @@ def test_a_file_that_is_no_database_is_damaged(tmp_path: Path, kind: str) -> Non
     assert file.read_bytes().startswith(b"not a database")
 
 
-@pytest.mark.parametrize("kind", ["sync", "async"])
-def test_a_file_that_cannot_be_opened_is_unwritable(tmp_path: Path, kind: str) -> None:
-    with pytest.raises(ExternalError) as caught, opened(kind, tmp_path / "missing" / "mex.db"):
-        pytest.fail("opened")
+def test_a_file_that_cannot_be_opened_is_unwritable(tmp_path: Path) -> None:
+    with pytest.raises(ExternalError) as caught:
+        Database.open(tmp_path / "missing" / "mex.db")
     assert caught.value.code == "database_unwritable"
+
+
+def test_a_file_that_cannot_be_opened_is_unwritable_asynchronously_too(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        with pytest.raises(ExternalError) as caught:
+            await AsyncDatabase.open(tmp_path / "missing" / "mex.db")
+        assert caught.value.code == "database_unwritable"
+        await asyncio.sleep(0.2)  # the library's thread reports to this loop that it ends
+
+    asyncio.run(scenario())
 
 
 @pytest.mark.parametrize(

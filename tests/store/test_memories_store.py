@@ -41,7 +41,7 @@ def page(db: Gateway, **changes) -> list[str]:
 
 
 def test_a_memory_comes_back_as_it_was_written(db: Gateway) -> None:
-    kept = stored(db, "猫\n\"quoted\" '; -- 🐈", "work.company", **WHOLE)
+    kept = stored(db, '猫\n"quoted" \'; -- 🐈', "work.company", **WHOLE)
     assert db.all(memories.by_prefix(kept.id)) == [kept]
 
 

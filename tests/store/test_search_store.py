@@ -271,6 +271,8 @@ def test_a_query_becomes_quoted_prefixes_and_phrases(query: str, expression: str
     assert match_expression(query) == expression
 
 
-@pytest.mark.parametrize(("query", "exact"), [("心情", True), ("猫", True), ("心 情", False), ("ip", False), ("・", False)])
+@pytest.mark.parametrize(
+    ("query", "exact"), [("心情", True), ("猫", True), ("心 情", False), ("ip", False), ("・", False)]
+)
 def test_only_one_cjk_run_needs_no_second_look(query: str, exact: bool) -> None:
     assert is_exact(query) is exact

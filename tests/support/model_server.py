@@ -49,7 +49,7 @@ class ModelServer:
 def turns(request: dict[str, Any]) -> list[dict[str, Any]]:
     """The turns a request sent."""
     user = next(message for message in request["messages"] if message["role"] == "user")
-    return list(json.loads(user["content"]))
+    return list(json.loads(user["content"].split("\n", 1)[1]))
 
 
 def reply(*candidates: dict[str, Any]) -> str:

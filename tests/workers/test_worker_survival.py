@@ -76,9 +76,7 @@ def test_after_kill_9_in_a_model_call_a_new_worker_finishes_and_nothing_is_asked
     assert [model.asked(f"爱好{number}。") for number in range(5)] == [1, 1, 2, 1, 1]
 
 
-def test_a_job_that_kills_its_worker_every_time_is_stopped_and_others_go_on(
-    model: ModelServer, tmp_path: Path
-) -> None:
+def test_a_job_that_kills_its_worker_every_time_is_stopped_and_others_go_on(model: ModelServer, tmp_path: Path) -> None:
     """Three crashes end a job as poison; the queue is not held up by it."""
     bad = SessionFile(tmp_path / "bad.jsonl").user("毒")
     good = SessionFile(tmp_path / "good.jsonl").user("我的爱好是爱好1。")
@@ -104,7 +102,9 @@ def test_jobs_outlive_the_queue_file(model: ModelServer, tmp_path: Path, home: P
         *({"when": f"爱好{number}。", "hold": "go", "reply": reply(hobby(number))} for number in range(2)),
         *({"when": f"爱好{number}。", "reply": reply(hobby(number))} for number in range(2, 6)),
     )
-    sessions = [SessionFile(tmp_path / f"{number}.jsonl", f"s{number}").user(f"我的爱好是爱好{number}。") for number in range(6)]
+    sessions = [
+        SessionFile(tmp_path / f"{number}.jsonl", f"s{number}").user(f"我的爱好是爱好{number}。") for number in range(6)
+    ]
     with worker():
         jobs = [submit(session.path) for session in sessions[:2]]
         until(lambda: len(model.requests()) == 2)  # both threads are busy
@@ -145,7 +145,13 @@ def test_foreign_messages_in_the_queue_run_nothing_and_hold_up_nothing(tmp_path:
 
     with worker():
         until((home / "queue.db").exists)
-        rows = [pickle.dumps(Bomb()), b'{"v": 2}', b'{"v": 1, "j": "no-such-job", "p": 0}', b"\xff\xfe", b'{"v": 1, "j": 7}']
+        rows = [
+            pickle.dumps(Bomb()),
+            b'{"v": 2}',
+            b'{"v": 1, "j": "no-such-job", "p": 0}',
+            b"\xff\xfe",
+            b'{"v": 1, "j": 7}',
+        ]
         with sqlite3.connect(home / "queue.db", timeout=10) as queue:
             queue.executemany("INSERT INTO task (queue, data, priority) VALUES ('mex', ?, 9)", [(row,) for row in rows])
         job_id = submit(SessionFile(tmp_path / "s.jsonl").user("我叫林晓舟").path)
@@ -184,7 +190,9 @@ def test_many_requests_for_one_session_are_one_job(tmp_path: Path) -> None:
 def test_words_written_while_the_job_runs_are_extracted_by_its_follow_up(model: ModelServer, tmp_path: Path) -> None:
     """Product H6: the first attempt fixes the end; what is longer at the commit is a job of its own."""
     session = SessionFile(tmp_path / "s.jsonl").user("我的爱好是爱好1。")
-    model.script({"when": "爱好2。", "reply": reply(hobby(2))}, {"when": "爱好1。", "hold": "go", "reply": reply(hobby(1))})
+    model.script(
+        {"when": "爱好2。", "reply": reply(hobby(2))}, {"when": "爱好1。", "hold": "go", "reply": reply(hobby(1))}
+    )
     with worker():
         first = submit(session.path)
         until(lambda: len(model.requests()) == 1)
@@ -240,7 +248,9 @@ def test_a_second_worker_leaves_at_once_and_an_extra_one_stays(tmp_path: Path) -
     mex("init")
     with worker():
         until(lambda: mex("worker", "status", "--json").json["running"])
-        second = subprocess.run([sys.executable, "-m", "mex_workers"], capture_output=True, text=True, timeout=30, check=False)
+        second = subprocess.run(
+            [sys.executable, "-m", "mex_workers"], capture_output=True, text=True, timeout=30, check=False
+        )
         assert (second.returncode, second.stderr) == (0, "another worker runs for this home\n")
         with worker("--extra"):
             until(lambda: len(mex("worker", "status", "--json").json["workers"]) == 2)
