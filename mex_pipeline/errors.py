@@ -3,11 +3,11 @@
 MexError
 ├── UserError (exit 1: the request has to change)
 │   ├── NotFound · InvalidInput · InvalidSlot · InvalidContent · SlotOccupied
-│   ├── ConfirmationRequired · NotConfigured · JobStateConflict
+│   └── NotConfigured · JobStateConflict
 ├── ExternalError (exit 2: the world outside failed)
 │   ├── DatabaseBusy · DatabaseNewer · DatabaseDamaged
 │   ├── SourceGone · SourceFormat · SourceUnreadable
-│   ├── LLMUnavailable (retryable) · LLMRejected · LLMBadReply (retryable) · JobFailed
+│   └── LLMUnavailable (retryable) · LLMRejected · LLMBadReply (retryable)
 └── LeaseLost (internal: another process owns the job now)
 """
 
@@ -61,12 +61,6 @@ class SlotOccupied(UserError):
     """A unique slot already holds an active value (seed 004 §3.5)."""
 
     code = "slot_occupied"
-
-
-class ConfirmationRequired(UserError):
-    """The step cannot be taken back and was not confirmed."""
-
-    code = "confirmation_required"
 
 
 class NotConfigured(UserError):
@@ -140,12 +134,6 @@ class LLMBadReply(ExternalError):
 
     code = "llm_bad_reply"
     retryable = True
-
-
-class JobFailed(ExternalError):
-    """A job that was waited for did not succeed."""
-
-    code = "job_failed"
 
 
 class LeaseLost(MexError):

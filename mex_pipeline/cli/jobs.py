@@ -47,7 +47,7 @@ def show(
 ) -> None:
     with session() as app:
         job = jobs.get(app.db, identifier)
-        output.emit(plain(app, job), lines(app, job))
+        output.emit(plain(app, job) | {"events": jobs.story(app.db, job)}, lines(app, job))
 
 
 def wait(

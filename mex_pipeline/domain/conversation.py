@@ -1,7 +1,7 @@
 """A conversation as meX sees it, whatever agent wrote it: turns, what was dropped, and how far it has been read."""
 
 import json
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Literal, Self
 
 Role = Literal["user", "assistant"]
@@ -101,8 +101,3 @@ class Chunk:
 def settled(transcript: Transcript) -> tuple[Turn, ...]:
     """Return the turns that can be extracted now: all that are not held."""
     return tuple(turn for turn in transcript.turns if not turn.held)
-
-
-def without_held_marks(turns: tuple[Turn, ...]) -> tuple[Turn, ...]:
-    """Return the turns with their hold lifted: for a source that is known to grow no further."""
-    return tuple(replace(turn, held=False) for turn in turns)

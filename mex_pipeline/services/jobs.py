@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from mex_pipeline.app import App
-from mex_pipeline.clock import millis
+from mex_pipeline.clock import iso_of_millis, millis
 from mex_pipeline.domain.job import FINAL, MAX_ATTEMPTS, MAX_RUN_MS, Job, JobState, Trigger
 from mex_pipeline.errors import InvalidInput, JobStateConflict, NotFound
 from mex_pipeline.services.memories import require_prefix
@@ -87,6 +87,11 @@ def get(db: Database, prefix: str) -> Job:
 def tokens(db: Database, job: Job) -> dict[str, int]:
     """Return `{calls, prompt_tokens, completion_tokens}` of a job so far, all attempts together."""
     return db.first(usage.of_job(job.id)) or {"calls": 0, "prompt_tokens": 0, "completion_tokens": 0}
+
+
+def story(db: Database, job: Job) -> list[dict[str, Any]]:
+    """Return what happened to a job, oldest first: `{at, event, fence, note}`; never content."""
+    return [row | {"at": iso_of_millis(row["at"])} for row in db.all(jobs.events(job.id))]
 
 
 def page(app: App, *, states: tuple[str, ...] = (), limit: int = 50) -> list[Job]:

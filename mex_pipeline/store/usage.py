@@ -58,11 +58,6 @@ def keep_reply(key: str, job_id: str, source_file: str, reply: str, at: int) -> 
     )
 
 
-def drop_reply(key: str) -> Statement:
-    """Drop one kept reply that turned out to be unusable."""
-    return Statement("DELETE FROM kept_replies WHERE key = :key", {"key": key})
-
-
 def drop_replies(source_file: str) -> Statement:
     """Drop the kept replies of a source whose job has ended."""
     return Statement("DELETE FROM kept_replies WHERE source_file = :source_file", {"source_file": source_file})

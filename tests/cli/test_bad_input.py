@@ -147,7 +147,7 @@ def test_a_foreground_extraction_that_was_killed_does_not_block_the_next(tmp_pat
             [sys.executable, "-m", "mex_pipeline", "extract", "--file", str(session.path)],
             env=os.environ | QUIET, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
         )  # fmt: skip
-        until(lambda: model.requests())
+        until(model.requests)
         process.send_signal(signal.SIGKILL)
         process.wait()
         assert mex("extract", "--file", str(session.path), "--json").json["outcome"] == "nothing_to_remember"

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 
 class ModelServer:
@@ -78,7 +78,7 @@ def running(folder: Path) -> Iterator[ModelServer]:
 
 class _Handler(BaseHTTPRequestHandler):
     folder = Path()
-    used: dict[int, int] = {}
+    used: ClassVar[dict[int, int]] = {}
 
     def log_message(self, *_: Any) -> None:
         pass
@@ -87,7 +87,7 @@ class _Handler(BaseHTTPRequestHandler):
         body = json.loads(self.rfile.read(int(self.headers["content-length"])))
         with (self.folder / "requests.jsonl").open("a", encoding="utf-8") as log:
             log.write(json.dumps(body, ensure_ascii=False) + "\n")
-        said = [message["content"] for message in body["messages"] if message["role"] == "user"][0]
+        said = next(message["content"] for message in body["messages"] if message["role"] == "user")
         rules = json.loads((self.folder / "script.json").read_text(encoding="utf-8"))
         for index, rule in enumerate(rules):
             if rule.get("when", "") in said and self.used.get(index, 0) < rule.get("times", 1_000_000):

@@ -1,7 +1,6 @@
 """Small Claude Code session files, made by hand in the client's shapes."""
 
 import json
-import os
 from pathlib import Path
 
 
@@ -46,4 +45,4 @@ class SessionFile:
 
     def size(self) -> int:
         """Bytes on disk."""
-        return os.stat(self.path).st_size
+        return self.path.stat().st_size

@@ -212,7 +212,7 @@ def test_a_cancelled_job_writes_nothing(model: ModelServer, tmp_path: Path) -> N
     model.script({"hold": "never"})
     with worker():
         running_job = submit(SessionFile(tmp_path / "a.jsonl").user("我叫林晓舟").path)
-        until(lambda: model.requests())
+        until(model.requests)
         mex("jobs", "cancel", running_job)
         ended = mex("jobs", "wait", running_job, "--timeout", "10", "--json", ok=False)
         assert (ended.code, ended.json["state"]) == (1, "cancelled")
@@ -228,7 +228,7 @@ def test_a_worker_told_to_leave_puts_its_job_back(model: ModelServer, tmp_path: 
     model.script({"hold": "go", "reply": reply(hobby(1))})
     with worker() as process:
         job_id = submit(SessionFile(tmp_path / "s.jsonl").user("我的爱好是爱好1。").path)
-        until(lambda: model.requests())
+        until(model.requests)
         if how == "stop":
             mex("worker", "stop")
         else:

@@ -1,0 +1,54 @@
+"""Who works, what is paused, and what is asked to stop."""
+
+import pytest
+
+from mex_pipeline.errors import DatabaseDamaged
+from mex_pipeline.store import stats, workers
+from tests.support.gateways import Gateway
+from tests.support.jobs import T0, claimed, submitted
+
+
+def test_a_worker_is_written_down_seen_and_removed(db: Gateway) -> None:
+    db.run(workers.hello("o2", "host", 2, "1.0", T0 + 1), workers.hello("o1", "host", 1, "1.0", T0))
+    db.run(workers.seen("o1", T0 + 9))
+    first, second = db.all(workers.all_rows())
+    assert first == {
+        "owner": "o1", "host": "host", "pid": 1, "version": "1.0", "started_at": T0, "seen_at": T0 + 9, "state": "running",
+    }  # fmt: skip
+    assert second["owner"] == "o2"
+    db.run(workers.gone("o1"), workers.gone("nobody"))
+    assert [row["owner"] for row in db.all(workers.all_rows())] == ["o2"]
+
+
+def test_an_owner_is_written_down_once(db: Gateway) -> None:
+    db.run(workers.hello("o", "host", 1, "1.0", T0))
+    with pytest.raises(DatabaseDamaged):
+        db.run(workers.hello("o", "host", 2, "1.0", T0))
+
+
+def test_a_pause_ends_by_time_or_by_hand_and_a_later_one_replaces_it(db: Gateway) -> None:
+    db.run(workers.pause("llm", T0 + 10, "llm_auth", T0), workers.pause("*", T0 + 5, "disk_full", T0))
+    assert db.all(workers.paused(T0)) == [
+        {"scope": "*", "paused_until": T0 + 5, "reason": "disk_full"},
+        {"scope": "llm", "paused_until": T0 + 10, "reason": "llm_auth"},
+    ]
+    assert [row["scope"] for row in db.all(workers.paused(T0 + 5))] == ["llm"]
+    db.run(workers.pause("llm", T0 + 99, "llm_quota", T0 + 6))
+    assert db.all(workers.paused(T0 + 20)) == [{"scope": "llm", "paused_until": T0 + 99, "reason": "llm_quota"}]
+    db.run(workers.resume("llm"))
+    assert db.all(workers.paused(T0 + 6)) == []
+
+
+def test_a_stop_is_a_moment_and_pauses_nothing(db: Gateway) -> None:
+    assert db.first(workers.stop_asked_at()) is None
+    db.run(workers.ask_stop(T0), workers.ask_stop(T0 + 5))
+    assert db.first(workers.stop_asked_at()) == T0 + 5
+    assert db.all(workers.paused(T0)) == []
+
+
+def test_jobs_are_counted_by_state(db: Gateway) -> None:
+    assert db.all(stats.jobs_by_state()) == []
+    claimed(db, submitted(db, "/1"))
+    submitted(db, "/2")
+    submitted(db, "/3")
+    assert db.all(stats.jobs_by_state()) == [("queued", 2), ("running", 1)]
