@@ -29,7 +29,8 @@ class SystemClock:
 
 def iso(moment: datetime) -> str:
     """Return `moment` as the stored form: UTC, whole seconds, `2026-08-06T08:30:00Z` (seed 004 §3.7)."""
-    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    # strftime would write the year 999 in three digits, which sort behind 2026.
+    return moment.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="seconds") + "Z"
 
 
 def millis(moment: datetime) -> int:

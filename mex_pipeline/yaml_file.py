@@ -64,14 +64,21 @@ def _with_value(text: str, section: str, key: str, scalar: str) -> str:
     root = yaml.compose(text, Loader=yaml.SafeLoader)
     sections = root.value if isinstance(root, yaml.MappingNode) else []
     body = next((value for name, value in sections if name.value == section), None)
-    if not isinstance(body, yaml.MappingNode) or not body.value or body.flow_style:
+    if not isinstance(body, yaml.MappingNode) or not body.value:
         kept = text if body is None or not isinstance(root, yaml.MappingNode) else _without_section(text, root, section)
         return f"{kept.rstrip()}\n\n{section}:\n  {key}: {scalar}\n".lstrip()
     for name, value in body.value:
         if name.value == key:
-            return text[: value.start_mark.index] + scalar + text[value.end_mark.index :]
+            return _replaced(text, value, scalar)
     first = body.value[0][0].start_mark
-    return f"{text[: first.index]}{key}: {scalar}\n{' ' * first.column}{text[first.index :]}"
+    separator = ", " if body.flow_style else f"\n{' ' * first.column}"
+    return f"{text[: first.index]}{key}: {scalar}{separator}{text[first.index :]}"
+
+
+def _replaced(text: str, node: yaml.Node, scalar: str) -> str:
+    start, end = node.start_mark.index, node.end_mark.index
+    old = text[start:end].rstrip()  # a block scalar ends behind its line break
+    return f"{text[:start]}{'' if old else ' '}{scalar}{text[start + len(old) :]}"
 
 
 def _without_section(text: str, root: yaml.MappingNode, section: str) -> str:

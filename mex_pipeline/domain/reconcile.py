@@ -70,6 +70,11 @@ def _said(candidate: Candidate, now: str) -> str:
     return (candidate.source.said_at if candidate.source else None) or now
 
 
+def _last_said(memory: Memory) -> str:
+    """The newest statement of the value: what was said before that neither replaces nor retires it (product B11)."""
+    return max(memory.valid_from, memory.last_seen_at or "")
+
+
 def _decide(desk: _Desk, candidate: Candidate) -> None:
     key = candidate.source.message_key if candidate.source else None
     if key is not None and candidate.action is not Action.RETIRE and (key, normalised(candidate.content)) in desk.told:
@@ -96,7 +101,7 @@ def _fill_unique(desk: _Desk, candidate: Candidate, slot: tuple[str, str]) -> No
         _reinforce(desk, candidate, same)
     elif not held:
         _add(desk, candidate)
-    elif (current := max(held, key=lambda memory: memory.valid_from)).valid_from > _said(candidate, desk.now):
+    elif _last_said(current := max(held, key=_last_said)) > _said(candidate, desk.now):
         _file_as_superseded(desk, candidate, current)
     else:
         _revise(desk, _weakened(candidate, current), current)
@@ -110,7 +115,7 @@ def _grow_many(desk: _Desk, candidate: Candidate, slot: tuple[str, str]) -> None
         _reinforce(desk, candidate, same)
     elif any(_same(mark, candidate) and _outdates(mark, candidate, desk.now) for mark in desk.retired):
         desk.drop(candidate, "retracted_later")
-    elif replaced is not None and replaced.valid_from <= _said(candidate, desk.now):
+    elif replaced is not None and _last_said(replaced) <= _said(candidate, desk.now):
         _revise(desk, _weakened(candidate, replaced), replaced)
     else:
         _add(desk, candidate)
@@ -171,9 +176,10 @@ def _add(desk: _Desk, candidate: Candidate) -> None:
 def _file_as_superseded(desk: _Desk, candidate: Candidate, current: Memory) -> None:
     """An older statement that arrives late fills history and never replaces a newer one (product B11)."""
     if candidate.action is not Action.UNCERTAIN_UPDATE:
+        said = _said(candidate, desk.now)
         past = replace(
             _memory(desk, candidate),
-            valid_to=current.valid_from,
+            valid_to=current.valid_from if current.valid_from > said else _last_said(current),
             forgotten_at=desk.now,
             forgotten_reason=SUPERSEDED,
         )
@@ -205,7 +211,7 @@ def _retire(desk: _Desk, candidate: Candidate, slot: tuple[str, str]) -> None:
     said = _said(candidate, desk.now)
     if target is None:
         desk.drop(candidate, "retire_no_match")
-    elif target.valid_from > said:
+    elif _last_said(target) > said:
         desk.drop(candidate, "older_statement")
     else:
         after = replace(target, updated_at=desk.now, valid_to=said, forgotten_at=desk.now, forgotten_reason=RETIRED)
