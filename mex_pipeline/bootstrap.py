@@ -136,12 +136,15 @@ def run_job_here(app: App, job_id: str) -> None:
     import asyncio
 
     from mex_pipeline import lease
-    from mex_pipeline.services.foreground import drive
+    from mex_pipeline.services.foreground import drive, give_up
     from mex_pipeline.services.heartbeat import Runs
 
     owner = lease.Owner(app.home.run)
     try:
         with Runs(owner.name, app.home.database, app.clock) as runs:
             asyncio.run(drive(app, job_id, lambda: run_job(app.home, job_id, runs)))
+    except BaseException:
+        give_up(app, job_id)
+        raise
     finally:
         owner.close()

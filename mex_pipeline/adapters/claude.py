@@ -70,7 +70,6 @@ class ClaudeAdapter:
     """Reads one session file of Claude Code."""
 
     name = "claude"
-    reads_whole = False
 
     def detect(self, path: Path) -> bool:
         """True when the beginning of the file holds more Claude records than unusable lines."""

@@ -40,7 +40,6 @@ class PlainAdapter:
     """Reads notes, documents and pasted dialogues."""
 
     name = _NAME
-    reads_whole = True
 
     def detect(self, path: Path) -> bool:
         """True when the beginning of the file is text in an encoding that `decode` knows, and is not JSON.

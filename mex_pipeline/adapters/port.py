@@ -10,8 +10,6 @@ class Adapter(Protocol):
     """A reader of one agent's session format."""
 
     name: str
-    reads_whole: bool
-    """True when the source is one document that is imported by content, not a session that grows."""
 
     def detect(self, path: Path) -> bool:
         """True when the file's content is of this format; never raises for readable files."""

@@ -50,6 +50,8 @@ def extract(
             _queued(app, job, merged=merged)
         else:
             run_job_here(app, job.id)
+            if jobs.waits_for_a_worker(app):  # the source grew meanwhile, or another request still waits
+                workers.ensure_running(app)
             jobs_cli.finish(app, jobs.get(app.db, job.id))
 
 

@@ -55,7 +55,7 @@ def add(
 def update(
     identifier: Annotated[str, typer.Argument(metavar="ID", help=t("help.id"))],
     content: Annotated[str | None, typer.Option("--content", help=t("help.content"))] = None,
-    confidence: Annotated[Confidence | None, typer.Option("--confidence", help=t("help.confidence"))] = None,
+    confidence: Annotated[Confidence | None, typer.Option("--confidence", help=t("help.new_confidence"))] = None,
     expires: Annotated[str | None, typer.Option("--expires", help=t("help.expires"))] = None,
     clear_expires: Annotated[bool, typer.Option("--clear-expires", help=t("help.clear_expires"))] = False,
     by: Annotated[By | None, typer.Option("--by", help=t("help.by"))] = None,
@@ -102,7 +102,7 @@ def list_memories(
     topic: TopicOption = None,
     sub_topic: SubTopicOption = None,
     include_forgotten: Annotated[bool, typer.Option("--include-forgotten", help=t("help.include_forgotten"))] = False,
-    limit: Annotated[int | None, typer.Option("--limit", help=t("help.limit"))] = None,
+    limit: Annotated[int | None, typer.Option("--limit", help=t("help.page"))] = None,
     offset: Annotated[int, typer.Option("--offset", help=t("help.offset"))] = 0,
     everything: Annotated[bool, typer.Option("--all", help=t("help.all"))] = False,
     as_json: JsonOption = False,

@@ -5,7 +5,6 @@ from collections.abc import Awaitable, Callable
 
 from mex_pipeline.app import App
 from mex_pipeline.domain.job import JobState
-from mex_pipeline.errors import MexError
 from mex_pipeline.services import jobs
 from mex_pipeline.services.rescue import rescue_dead
 
@@ -15,15 +14,16 @@ LOOK_SECONDS = 0.1
 async def drive(app: App, job_id: str, run: Callable[[], Awaitable[bool]]) -> None:
     """Run the job here, or wait while another process has it or its source; return when it ended or must wait longer."""
     rescue_dead(app)
-    try:
-        while not await run():
-            job = jobs.get(app.db, job_id)
-            if job.state.is_final or (job.state is not JobState.RUNNING and not jobs.source_is_busy(app, job)):
-                return
-            rescue_dead(app)
-            await asyncio.sleep(LOOK_SECONDS)
-    except MexError:
+    while not await run():
         job = jobs.get(app.db, job_id)
-        if job.is_foreground and job.state.is_waiting:
-            jobs.cancel(app, job_id)  # it failed in front of the person who asked, and is not run later unasked
-        raise
+        if job.state.is_final or (job.state is not JobState.RUNNING and not jobs.source_is_busy(app, job)):
+            return
+        rescue_dead(app)
+        await asyncio.sleep(LOOK_SECONDS)
+
+
+def give_up(app: App, job_id: str) -> None:
+    """Cancel a foreground job that could not begin: it is not run later unasked (product C8)."""
+    job = jobs.get(app.db, job_id)
+    if job.is_foreground and job.state.is_waiting:
+        jobs.cancel(app, job_id)

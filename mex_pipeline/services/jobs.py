@@ -40,7 +40,7 @@ def submit_text(app: App, text: str, *, trigger: Trigger, subject: str = "user")
     """Queue the extraction of given text; equal text merges only with a job that is unfinished (product H4)."""
     if not text.strip():
         raise InvalidInput("text_blank")
-    digest = hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()
+    digest = hashlib.sha256(f"{subject}\0{text}".encode("utf-8", "replace")).hexdigest()
     payload = {"adapter": PLAIN, "subject": subject}
     return _submit(app, payload=payload, key=f"text:{digest}", given_text=text, trigger=trigger)
 
@@ -184,6 +184,11 @@ def is_paused(app: App, job: Job) -> bool:
     if not job.state.is_waiting:
         return False
     return job.reason in PAUSED_REASONS or job.reason == SETTINGS or bool(pauses(app))
+
+
+def waits_for_a_worker(app: App) -> bool:
+    """True when some job waits for its moment and is not paused."""
+    return app.db.first(jobs.has_work(millis(app.clock.now()))) is not None
 
 
 def pauses(app: App) -> list[dict[str, Any]]:

@@ -12,6 +12,7 @@ from mex_pipeline.domain.rules import check_write
 from mex_pipeline.errors import InvalidInput, NotFound, SlotOccupied
 from mex_pipeline.services.results import Page
 from mex_pipeline.store import changes, history, memories, sources
+from mex_pipeline.store.database import Database
 
 MIN_PREFIX = 8
 
@@ -61,14 +62,19 @@ def add(
         last_seen_at=valid_from,
     )
     with app.db.transaction() as tx:
-        if checked.slot is not None and checked.slot.unique and memory.slot is not None:
-            held = tx.all(memories.in_slots([memory.slot], now))
-            if held:
-                raise SlotOccupied(
-                    slot=f"{topic}.{sub_topic}", id=held[0].id, content=held[0].content, new=memory.content
-                )
+        if checked.slot is not None and checked.slot.unique:
+            _require_free(tx, memory, now)
         tx.run(memories.insert(memory), history.append(changes.entry(Event.ADD, None, memory, actor=actor, now=now)))
     return memory
+
+
+def _require_free(tx: Database, memory: Memory, now: str) -> None:
+    """Raise SlotOccupied when the memory's slot holds an active value; asked inside the write transaction."""
+    assert memory.slot is not None
+    held = tx.all(memories.in_slots([memory.slot], now))
+    if held:
+        slot = ".".join(memory.slot)
+        raise SlotOccupied(slot=slot, id=held[0].id, content=held[0].content, new=memory.content)
 
 
 def update(

@@ -42,7 +42,8 @@ def insert_or_merge(job: Job, max_run_ms: int) -> Query[tuple[str, bool]]:
     """Insert a queued job, or merge it into the one that waits for the same source; (id, was merged).
 
     A retrying row keeps its wait, so that many requests do not hammer a failing endpoint; a person who waits in the
-    foreground may ask at once.
+    foreground may ask at once. The newest request says how to read the source, and one of the background makes of a
+    foreground job one that is retried.
     """
     return Query(
         "INSERT INTO jobs (id, kind, payload, payload_v, given_text, state, priority, available_at, first_enqueued_at, "
@@ -50,7 +51,9 @@ def insert_or_merge(job: Job, max_run_ms: int) -> Query[tuple[str, bool]]:
         "VALUES (:id, :kind, :payload, 1, :given_text, 'queued', :priority, :available_at, :created_at, "
         ":dedup_key, :lock_key, :batch_id, :trigger, :max_attempts, :max_run_ms, :created_at) "
         f"ON CONFLICT (dedup_key) WHERE {_WAITING} AND dedup_key IS NOT NULL DO UPDATE SET "
-        "coalesced = coalesced + 1, priority = max(priority, excluded.priority), available_at = CASE "
+        "coalesced = coalesced + 1, priority = max(priority, excluded.priority), payload = excluded.payload, "
+        "trigger = CASE trigger WHEN 'foreground' THEN excluded.trigger ELSE trigger END, "
+        "max_attempts = max(max_attempts, excluded.max_attempts), available_at = CASE "
         "WHEN excluded.trigger = 'foreground' THEN excluded.available_at "
         f"WHEN state = 'queued' THEN min(first_enqueued_at + {MAX_WAIT_MS}, excluded.available_at) "
         "ELSE available_at END RETURNING id",
@@ -300,7 +303,7 @@ def hold(job: Job, reason: str, error: dict[str, Any], until: int) -> Statement:
 def run_now(job_id: str, now: int) -> Statement:
     """Let a waiting job run without its wait."""
     return Statement(
-        f"UPDATE jobs SET available_at = :now, published_at = NULL WHERE id = :id AND {_WAITING}",
+        f"UPDATE jobs SET available_at = :now, published_at = NULL, reason = NULL WHERE id = :id AND {_WAITING}",
         {"id": job_id, "now": now},
     )
 

@@ -14,7 +14,6 @@ from tests.adapters.claude_session import chat
 PLUGIN = """
 class Notes:
     name = "notes"
-    reads_whole = True
 
 ready = Notes()
 """

@@ -53,7 +53,10 @@ def seen(db: Gateway, extractor: str, *keys: str, agent: str = "claude") -> set[
 
 
 def test_product_c9_what_only_the_rules_have_read_is_owed_to_a_model(db: Gateway) -> None:
-    db.run(cursors.mark_seen("claude", "by rules", "rules", "j", 1), cursors.mark_seen("claude", "by model", "model", "j", 1))
+    db.run(
+        cursors.mark_seen("claude", "by rules", "rules", "j", 1),
+        cursors.mark_seen("claude", "by model", "model", "j", 1),
+    )
     assert seen(db, "model", "by rules", "by model", "new") == {"by model"}
     assert seen(db, "rules", "by rules", "by model", "new") == {"by rules", "by model"}
 

@@ -45,7 +45,9 @@ def test_product_h5_the_replies_of_a_source_go_together(db: Gateway) -> None:
 
 def test_product_c12_how_an_endpoint_is_asked_is_remembered(db: Gateway) -> None:
     assert db.first(usage.response_format("http://a/v1", "m")) is None
-    db.run(usage.learn_format("http://a/v1", "m", "json_schema", 1), usage.learn_format("http://a/v1", "m", "prompt", 2))
+    db.run(
+        usage.learn_format("http://a/v1", "m", "json_schema", 1), usage.learn_format("http://a/v1", "m", "prompt", 2)
+    )
     assert db.first(usage.response_format("http://a/v1", "m")) == "prompt"
     assert db.first(usage.response_format("http://a/v1", "other")) is None
     assert db.first(usage.response_format("http://b/v1", "m")) is None

@@ -12,7 +12,7 @@ from mex_pipeline.errors import MexError
 from mex_pipeline.jobqueue import JobQueue
 from mex_pipeline.logs import open_worker_log
 from mex_pipeline.paths import Home
-from mex_pipeline.services.dispatch import Dispatcher
+from mex_pipeline.services.watch import Watch
 from mex_pipeline.services.heartbeat import Runs
 from mex_pipeline.services.workers import lock_file
 
@@ -58,7 +58,7 @@ class _Worker:
         self._runs = runs
         self._idle = idle
         self._queue = JobQueue(home.queue, self._handle, on_lost=self._on_lost)
-        self._dispatcher = Dispatcher(home, runs, SystemClock(), self._queue.publish)
+        self._watch = Watch(home, runs, SystemClock(), self._queue.publish)
         self._busy_at = self._looked_at = monotonic()
         self._is_resting = False
 
@@ -68,9 +68,9 @@ class _Worker:
         Before it leaves, an idle worker gives its lock back and looks once more: a job that was queued in between saw a
         live worker and started none.
         """
-        self._dispatcher.hello()
+        self._watch.hello()
         self._queue.open(fresh=not extra)
-        self._dispatcher.forget_published()
+        self._watch.forget_published()
         try:
             while True:
                 self._busy_at = monotonic()
@@ -78,11 +78,11 @@ class _Worker:
                 if self._runs.stop.is_set():
                     break
                 lock.release()
-                if not self._dispatcher.has_work() or not (extra or _acquire(lock)):
+                if not self._watch.has_work() or not (extra or _acquire(lock)):
                     break
         finally:
             self._queue.close()
-            self._dispatcher.goodbye()
+            self._watch.goodbye()
 
     def _handle(self, job_id: str) -> None:
         if self._runs.stop.is_set():
@@ -98,15 +98,15 @@ class _Worker:
 
     def _tick(self) -> None:
         try:
-            self._dispatcher.tick()
+            self._watch.tick()
             moment = monotonic()
             if moment - self._looked_at < 0.5:
                 return
             self._looked_at = moment
-            if self._dispatcher.stop_asked():
+            if self._watch.stop_asked():
                 self._runs.stop.set()
                 self._queue.leave()
-            elif self._dispatcher.has_work():
+            elif self._watch.has_work():
                 self._busy_at, self._is_resting = moment, False
             else:
                 self._rest(moment)
@@ -116,10 +116,10 @@ class _Worker:
     def _rest(self, moment: float) -> None:
         if not self._is_resting:
             self._is_resting = True
-            self._dispatcher.settle()
+            self._watch.settle()
         if self._idle is not None and moment - self._busy_at >= self._idle:
             self._queue.leave()
 
     def _on_lost(self) -> None:
         log.warning("queue file replaced")
-        self._dispatcher.forget_published()
+        self._watch.forget_published()

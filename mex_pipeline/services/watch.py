@@ -20,7 +20,7 @@ OWN_SILENCE_SECONDS = 2.0
 LONGEST_WAIT_MS = 3_600_000
 
 
-class Dispatcher:
+class Watch:
     """Looks at the jobs on every tick. A wake-up is only a hint: the claim decides, so sending it twice is harmless.
 
     `publish(job_id, priority)` puts a wake-up on the queue.

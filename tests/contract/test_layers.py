@@ -1,0 +1,182 @@
+"""Who may import whom, and which heavy dependency comes in through which door (docs/architecture.md)."""
+
+import re
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from tests.support.source_tree import ROOT, Import, imports, is_ours, package_files, tree
+
+BASE = {"errors", "clock"}
+
+MAY_IMPORT: dict[str, set[str]] = {
+    "errors": set(),
+    "resources": set(),
+    "clock": {"errors"},
+    "paths": {"errors"},
+    "yaml_file": {"errors"},
+    "lease": {"paths"},
+    "logs": {"clock"},
+    "settings": {"errors", "clock", "yaml_file", "domain.wording"},
+    "domain": {"errors"},
+    "store": {"domain", *BASE},
+    "adapters": {"domain", *BASE},
+    "llm": {"domain", *BASE},
+    "rules_extractor": {"domain"},
+    "jobqueue": {"errors"},
+    "messages": {"errors", "domain.wording"},
+    "app": {"domain", "clock", "paths", "settings", "store.database", "store.async_database", "services.extractor"},
+    "services": {
+        "", "app", "domain", "store", "adapters", "rules_extractor", "llm.port", "llm.prompts", "llm.contract",
+        "llm.presets", "errors", "clock", "settings", "resources", "paths", "lease", "yaml_file",
+    },
+    "bootstrap": {
+        "app", "domain", "store", "llm.client", "llm.prompts", "services", "messages", "errors", "clock", "settings",
+        "resources", "paths", "lease", "yaml_file",
+    },
+    "cli": {
+        "", "app", "bootstrap", "services", "messages", "domain", "errors", "clock", "paths", "settings", "llm.presets",
+    },
+    "__main__": {"cli"},
+    "": set(),
+}  # fmt: skip
+"""For each part of mex_pipeline the other parts it may import; "" is the package itself, which holds the version."""
+
+WORKERS_MAY_IMPORT = {"", "bootstrap", "services", "jobqueue", "errors", "clock", "paths", "lease", "logs", "settings"}
+FRONT_ENDS_DOMAIN = {
+    "domain.conversation", "domain.job", "domain.memory", "domain.schema", "domain.structured", "domain.wording",
+}  # fmt: skip
+"""What the commands may know of the domain: values, and how they read."""
+
+DOORS: dict[str, set[str]] = {
+    "typer": {"mex_pipeline.cli"},
+    "rich": {"mex_pipeline.cli"},
+    "yaml": {"mex_pipeline.yaml_file"},
+    "openai": {"mex_pipeline.llm.client"},
+    "httpx": {"mex_pipeline.llm.client"},
+    "tenacity": {"mex_pipeline.llm.retry"},
+    "pydantic": {"mex_pipeline.llm.contract"},
+    "pydantic_core": {"mex_pipeline.llm.contract"},
+    "json_repair": {"mex_pipeline.llm.contract"},
+    "aiosqlite": {"mex_pipeline.store.async_database"},
+    "huey": {"mex_pipeline.jobqueue"},
+}
+WITHIN_FUNCTIONS = {
+    "mex_pipeline.bootstrap": None,
+    "mex_pipeline.cli.main": None,
+    "mex_pipeline.cli.jobs": {"rich.console", "rich.progress"},
+}
+"""Where an import may stand inside a function, and which (None: any)."""
+
+MODULES = sorted(package_files())
+
+
+def part(module: str) -> str:
+    """The part of mex_pipeline a module belongs to: a package, or a module at the top."""
+    return (module.split(".") + [""])[1]
+
+
+def within(module: str, prefixes: set[str]) -> bool:
+    """True when the module is one of these or lies below one."""
+    return any(module == prefix or module.startswith(f"{prefix}.") for prefix in prefixes)
+
+
+def ours(module: str) -> list[Import]:
+    return [found for found in imports(package_files()[module]) if is_ours(found.module)]
+
+
+@pytest.mark.parametrize("module", [name for name in MODULES if name.startswith("mex_pipeline")])
+def test_a_module_imports_only_what_its_layer_may(module: str) -> None:
+    own = part(module)
+    allowed = {f"mex_pipeline.{name}" for name in MAY_IMPORT[own] - {""}} | {f"mex_pipeline.{own}"} - {"mex_pipeline."}
+    for found in ours(module):
+        is_version = found.module == "mex_pipeline" and "" in MAY_IMPORT[own]
+        assert is_version or within(found.module, allowed), f"{module}:{found.line} imports {found.module}"
+
+
+@pytest.mark.parametrize("module", [name for name in MODULES if name.startswith("mex_workers")])
+def test_the_worker_imports_only_what_it_may(module: str) -> None:
+    allowed = {f"mex_pipeline.{name}" for name in WORKERS_MAY_IMPORT - {""}} | {"mex_workers"}
+    for found in ours(module):
+        assert found.module == "mex_pipeline" or within(found.module, allowed), f"{module}:{found.line} {found.module}"
+
+
+def test_the_table_knows_every_part_and_allows_nothing_that_is_not_used() -> None:
+    """A rule that has become wider than the code would let the code grow into it unseen."""
+    assert {part(name) for name in MODULES if name.startswith("mex_pipeline")} == set(MAY_IMPORT)
+    for own, allowed in MAY_IMPORT.items():
+        used = {found.module for name in MODULES if part(name) == own for found in ours(name)}
+        if own in ("store", "adapters", "llm", "jobqueue"):
+            continue  # what §4.1 grants them as a whole
+        for name in allowed - {""}:
+            assert any(within(module, {f"mex_pipeline.{name}"}) for module in used), f"{own} does not import {name}"
+
+
+def test_the_pipeline_never_imports_the_worker() -> None:
+    for module in MODULES:
+        if module.startswith("mex_pipeline"):
+            assert not [found for found in ours(module) if found.module.startswith("mex_workers")], module
+
+
+def test_the_app_names_what_it_holds_for_types_only() -> None:
+    """App and AsyncApp are fields without behaviour: importing them must cost nothing."""
+    assert {found.scope for found in ours("mex_pipeline.app")} == {"types"}
+
+
+def test_the_commands_know_only_values_of_the_domain() -> None:
+    for module in MODULES:
+        if part(module) == "cli":
+            known = {found.module for found in ours(module) if found.module.startswith("mex_pipeline.domain")}
+            assert known <= {f"mex_pipeline.{name}" for name in FRONT_ENDS_DOMAIN}, module
+
+
+def third_party(module: str) -> list[tuple[str, int]]:
+    names = [(found.module.split(".")[0], found.line) for found in imports(package_files()[module])]
+    return [(name, line) for name, line in names if name not in sys.stdlib_module_names and not is_ours(name)]
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_a_dependency_comes_in_through_its_door(module: str) -> None:
+    for name, line in third_party(module):
+        assert name in DOORS, f"{module}:{line} imports {name}, which has no door"
+        assert within(module, DOORS[name]), f"{module}:{line} imports {name}"
+
+
+def test_every_dependency_has_a_door_and_every_door_is_used() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    declared = {re.split(r"[<>=~!;\[ ]", line)[0].replace("-", "_") for line in project["dependencies"]}
+    used = {name for module in MODULES for name, _ in third_party(module)}
+    assert used == set(DOORS)
+    assert {"yaml" if name == "pyyaml" else name for name in declared} == used - {"pydantic_core"}
+
+
+def test_imports_stand_at_the_top_but_for_the_heavy_ones_in_known_places() -> None:
+    for module in MODULES:
+        inner = {found.module for found in imports(package_files()[module]) if found.scope == "function"}
+        if module in WITHIN_FUNCTIONS:
+            allowed = WITHIN_FUNCTIONS[module]
+            assert allowed is None or inner == allowed, module
+        else:
+            assert not inner, f"{module} imports {inner} inside a function"
+
+
+def words(path: Path, word: str) -> bool:
+    return word in path.read_text(encoding="utf-8")
+
+
+def test_transactions_open_in_the_services_and_nowhere_else() -> None:
+    gateways = {"mex_pipeline.store.database", "mex_pipeline.store.async_database"}
+    holders = {module for module, path in package_files().items() if words(path, "transaction(")}
+    assert gateways < holders
+    elsewhere = {module for module in holders - gateways if part(module) != "services"}
+    assert elsewhere == {"mex_pipeline.store.migrations"}, "a migration is its own transaction (seed 004 §3.6)"
+
+
+def test_every_module_says_what_it_is_responsible_for() -> None:
+    for module, path in package_files().items():
+        doc = tree(path).body[0] if tree(path).body else None
+        text = getattr(getattr(doc, "value", None), "value", None)
+        assert isinstance(text, str), f"{module} has no docstring"
+        assert text.strip(), module
