@@ -2,7 +2,6 @@
 
 The help is in English: help texts are made when the commands are imported, before any language is activated.
 """
-# ruff: noqa: INP001 - a script, not a package
 
 import sys
 from collections.abc import Iterator

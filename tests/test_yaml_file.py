@@ -47,8 +47,14 @@ def test_a_file_is_parsed(tmp_path: Path, text: str, data: object) -> None:
 
 @pytest.mark.parametrize(
     ("text", "line"),
-    [("a: 1\nb: [\n", 3), ("a: 1\nb: c: d\n", 2), ("a: 1\n\tb: 2\n", 2), ("a: *missing\n", 1), ("a: !!python/name:os.system x\n", 1)],
-)  # fmt: skip
+    [
+        ("a: 1\nb: [\n", 3),
+        ("a: 1\nb: c: d\n", 2),
+        ("a: 1\n\tb: 2\n", 2),
+        ("a: *missing\n", 1),
+        ("a: !!python/name:os.system x\n", 1),
+    ],
+)
 def test_product_a5_a_fault_names_file_and_line(tmp_path: Path, text: str, line: int) -> None:
     error = fails(written(tmp_path, text))
     assert (error.code, error.params["line"]) == ("yaml_syntax", line)
@@ -75,8 +81,17 @@ def test_nothing_is_executed(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("keys", "line"),
-    [((), 1), (("language",), 2), (("llm",), 4), (("llm", "model"), 7), (("llm", "nothing"), 4), (("profile", "max_tokens"), 11), (("nothing",), 1), (("language", "deeper"), 2)],
-)  # fmt: skip
+    [
+        ((), 1),
+        (("language",), 2),
+        (("llm",), 4),
+        (("llm", "model"), 7),
+        (("llm", "nothing"), 4),
+        (("profile", "max_tokens"), 11),
+        (("nothing",), 1),
+        (("language", "deeper"), 2),
+    ],
+)
 def test_product_a5_a_nested_key_has_a_line(tmp_path: Path, keys: tuple[str, ...], line: int) -> None:
     assert yaml_file.line_of(written(tmp_path, COMMENTED), *keys) == line
 

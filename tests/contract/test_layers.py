@@ -75,7 +75,7 @@ MODULES = sorted(package_files())
 
 def part(module: str) -> str:
     """The part of mex_pipeline a module belongs to: a package, or a module at the top."""
-    return (module.split(".") + [""])[1]
+    return [*module.split("."), ""][1]
 
 
 def within(module: str, prefixes: set[str]) -> bool:

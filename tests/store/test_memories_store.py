@@ -1,6 +1,7 @@
 """SQL of memories, history, sources and counts."""
 
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 
@@ -300,7 +301,7 @@ def test_statements_of_one_kind_stand_together(db: Gateway) -> None:
     """So that the write lock is held for as few calls as possible."""
     made = [Add(memory(str(number), "work.tech_stack"), source(f"k{number}")) for number in range(50)]
     sql = [statement.sql for statement in changes.statements(ChangeSet(tuple(made)), now=NOW, job_id="j")]
-    assert sum(a != b for a, b in zip(sql, sql[1:], strict=False)) == 2
+    assert sum(a != b for a, b in pairwise(sql)) == 2
 
 
 def yielded(db: Gateway, *keys: str, agent: str = "claude") -> set[tuple[str, str]]:

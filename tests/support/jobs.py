@@ -3,7 +3,7 @@
 from itertools import count
 from typing import Any
 
-from mex_pipeline.domain.job import MAX_RUN_MS, Job, JobState, Trigger
+from mex_pipeline.domain.job import MAX_RUN_MS, Ending, Job, JobState, Trigger
 from mex_pipeline.store import jobs
 from tests.support.gateways import Gateway, rows
 
@@ -55,3 +55,20 @@ def column(db: Gateway, job_id: str, name: str) -> Any:
     """A column that is not part of a Job."""
     (row,) = rows(db, f"SELECT {name} AS value FROM jobs WHERE id = :id", id=job_id)
     return row["value"]
+
+
+def leave(db: Gateway, taken: Job, ending: Ending, sibling: str | None = None, now: int = T0) -> int:
+    """How many rows the guarded move out of `running` changed: 1, or 0 when it was refused."""
+    return db.run(jobs.leave(taken, ending, sibling, now))
+
+
+def retrying(db: Gateway, key: str | None = "/s.jsonl", until: int = T0 + 60_000) -> str:
+    """The id of a job that failed once and waits."""
+    job_id = submitted(db, key)
+    assert leave(db, claimed(db, job_id), Ending(JobState.RETRYING, "error", available_at=until)) == 1
+    return job_id
+
+
+def due(db: Gateway, now: int = T0) -> list[str]:
+    """The ids the relay would publish, best first."""
+    return [job_id for job_id, _ in db.all(jobs.due(now))]

@@ -72,4 +72,4 @@ def _collect(node: ast.AST, scope: Scope, found: list[Import]) -> None:
 
 def is_ours(module: str) -> bool:
     """True for a module of this project."""
-    return module.split(".")[0] in PACKAGES
+    return module.split(".", maxsplit=1)[0] in PACKAGES

@@ -1,0 +1,69 @@
+"""What a command loads: a query must not pay for the network, the worker or the model (product P2, H2)."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.program import mex
+
+HEAVY = {
+    "openai", "httpx", "tenacity", "aiosqlite", "asyncio", "huey", "pydantic", "pydantic_core", "rich", "json_repair",
+    "importlib.metadata", "mex_workers",
+}  # fmt: skip
+LOADED = """
+import json, sys
+from mex_pipeline.cli.main import run
+code = run(sys.argv[1:])
+sys.stderr.write("\\n" + json.dumps([code, sorted(sys.modules)]))
+"""
+
+COMMANDS = {
+    "mex": [],
+    "profile": ["profile"],
+    "search": ["search", "远光"],
+    "list": ["list"],
+    "list as JSON": ["list", "--json"],
+    "get": ["get", "{id}"],
+    "add": ["add", "--content", "y"],
+    "stats": ["stats"],
+    "config show": ["config", "show"],
+    "jobs list": ["jobs", "list"],
+    "jobs wait": ["jobs", "wait", "{job}", "--timeout", "0"],
+    "worker status": ["worker", "status"],
+    "transcript": ["transcript", "{file}"],
+    "extract --async a file": ["extract", "--async", "--from", "plain", "--file", "{file}"],
+    "extract --async a text": ["extract", "--async", "我在远光软件"],
+    "extract --dry-run": ["extract", "--dry-run", "我在远光软件"],
+    "help": ["--help"],
+    "an error": ["get", "nothing"],
+}
+
+
+@pytest.fixture(scope="module")
+def prepared(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, str]]:
+    """A home that holds a memory and a job, and what stands for them in the commands."""
+    folder = tmp_path_factory.mktemp("budget")
+    file = folder / "notes.txt"
+    file.write_text("我在远光软件工作。", encoding="utf-8")
+    quiet = {"MEX_HOME": str(folder / "home"), "MEX_LANG": "en", "MEX_WORKER_AUTOSTART": "false"}
+    memory = mex("add", "--topic", "work", "--sub-topic", "company", "--content", "远光软件", "--json", **quiet)
+    job = mex("extract", "--async", "x", "--json", **quiet)
+    return folder / "home", {"id": memory.json["id"], "job": job.json["job_id"], "file": str(file)}
+
+
+@pytest.mark.parametrize("arguments", COMMANDS.values(), ids=COMMANDS)
+def test_a_command_loads_nothing_heavy(
+    prepared: tuple[Path, dict[str, str]], arguments: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home, known = prepared
+    monkeypatch.setenv("MEX_HOME", str(home))
+    monkeypatch.setenv("MEX_WORKER_AUTOSTART", "false")
+    command = [sys.executable, "-c", LOADED, *(argument.format(**known) for argument in arguments)]
+    done = subprocess.run(command, capture_output=True, text=True, encoding="utf-8", timeout=60, check=True)
+    code, loaded = json.loads(done.stderr.splitlines()[-1])
+    assert code == {"nothing": 1, "0": 2}.get(arguments[-1] if arguments else "", 0), done.stderr
+    assert not HEAVY & set(loaded)
+    assert "mex_pipeline.cli.app" in loaded
