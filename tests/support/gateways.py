@@ -40,7 +40,7 @@ class Blocking:
         return self._runner.run(self._database.all(query))
 
     def first(self, query: Query[T]) -> T | None:
-        return self._runner.run(self._database.first(query))
+        return self._runner.run(self._database.first(query))  # type: ignore[arg-type]  # inferred as T | None twice
 
     def run(self, *statements: Statement) -> int:
         return self._runner.run(self._database.run(*statements))

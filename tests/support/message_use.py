@@ -49,7 +49,7 @@ def used() -> Used:
             elif isinstance(node, ast.Constant) and isinstance(node.value, str) and not is_catalogue:
                 found.constants.add(node.value)
         if module == "mex_pipeline.domain.rules":
-            found.reasons |= dict.fromkeys(_returned(tree(path), "_refusal"), {"slot"})
+            found.reasons |= {reason: {"slot"} for reason in _returned(tree(path), "_refusal")}
         if module.startswith("mex_pipeline.llm."):
             found.raised += [Raised(code, module, None) for code in _llm_codes(tree(path))]
     return found
@@ -104,7 +104,7 @@ def _choices(node: ast.expr) -> Iterator[str]:
         yield from _choices(node.body)
         yield from _choices(node.orelse)
     elif isinstance(node, ast.JoinedStr):
-        yield "".join(part.value if isinstance(part, ast.Constant) else "*" for part in node.values)
+        yield "".join(str(part.value) if isinstance(part, ast.Constant) else "*" for part in node.values)
 
 
 def _returned(module: ast.Module, function: str) -> set[str]:

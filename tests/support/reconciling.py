@@ -8,7 +8,7 @@ from typing import Any
 from mex_pipeline.domain.candidate import Candidate
 from mex_pipeline.domain.changes import ChangeSet
 from mex_pipeline.domain.memory import Confidence, Memory, Source
-from mex_pipeline.domain.reconcile import Snapshot, reconcile
+from mex_pipeline.domain.reconcile import Snapshot, Told, reconcile
 from tests.domain.examples import NOW, memory, proposal, seed_schema
 
 SCHEMA = seed_schema()
@@ -36,7 +36,9 @@ def held(slot: str | None, content: str, at: str = T[5], **changes: Any) -> Memo
     return replace(memory(next(_numbers), slot, content), **values)
 
 
-def decide(candidates: Iterable[Candidate], *active: Memory, retired: Iterable[Memory] = (), told=()) -> ChangeSet:
+def decide(
+    candidates: Iterable[Candidate], *active: Memory, retired: Iterable[Memory] = (), told: Iterable[Told] = ()
+) -> ChangeSet:
     snapshot = Snapshot(active, tuple(retired), frozenset(told))
     return reconcile(candidates, snapshot, SCHEMA, now=NOW, new_id=lambda: f"n{next(_numbers)}")
 
