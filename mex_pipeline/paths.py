@@ -63,6 +63,8 @@ class Home:
         try:
             for folder in (self.root, self.run, self.logs):
                 folder.mkdir(mode=PRIVATE_FOLDER, parents=True, exist_ok=True)
+            if not self.database.exists():
+                self.root.chmod(PRIVATE_FOLDER)  # a folder that was there before may be open to others
         except OSError as error:
             raise ExternalError("home_unwritable", path=str(self.root), detail=error.strerror or "") from error
 

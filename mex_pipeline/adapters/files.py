@@ -2,6 +2,7 @@
 
 import errno
 import hashlib
+import os
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,7 +16,7 @@ from mex_pipeline.errors import SourceGone, SourceUnreadable
 def opened(path: Path) -> Iterator[BinaryIO]:
     """Yield the file, open for reading only.
 
-    Raises SourceGone(`path`) when nothing is there, SourceUnreadable(`path`, `errno`: the symbolic name) for whatever
+    Raises SourceGone(`path`) when nothing is there, SourceUnreadable(`path`, `detail`: the system's words) for whatever
     else the operating system refuses, while opening or while reading. Only regular files are opened: a pipe would
     block, a device would never end.
     """
@@ -47,4 +48,4 @@ def digest(text: str) -> str:
 
 
 def _unreadable(path: Path, number: int | None) -> SourceUnreadable:
-    return SourceUnreadable(path=str(path), errno=errno.errorcode.get(number or 0, "EIO"))
+    return SourceUnreadable(path=str(path), detail=os.strerror(number or errno.EIO))

@@ -222,7 +222,8 @@ def _retire(desk: _Desk, candidate: Candidate, slot: tuple[str, str]) -> None:
 def _reinforce(desk: _Desk, candidate: Candidate, before: Memory) -> None:
     """Said again: counted, its source added, and raised to `explicit` by the user's own verified words (product B5)."""
     verified = candidate.source is not None and candidate.source.verified and candidate.source.role == "user"
-    raised = verified and not candidate.is_ai_inferred and before.confidence.weight < Confidence.EXPLICIT.weight
+    plainly = candidate.confidence is Confidence.EXPLICIT and not candidate.is_ai_inferred
+    raised = verified and plainly and before.confidence.weight < Confidence.EXPLICIT.weight
     after = replace(
         before,
         confidence=Confidence.EXPLICIT if raised else before.confidence,

@@ -289,6 +289,8 @@ TEXTS: dict[str, str] = {
     "hint.database_newer": "Update meX; the file was not touched.",
     "error.database_older": "{path} has the older version {found}, which this meX cannot open yet.",
     "hint.database_older": "The file was not touched.",
+    "error.database_foreign": "{path} is a database of another program.",
+    "hint.database_foreign": "Choose another folder with MEX_HOME; the file was not touched.",
     "error.database_damaged": "{path} cannot be read by SQLite ({detail}).",
     "hint.database_damaged": "Keep the file, and put back a copy that is whole.",
     "error.database_unwritable": "{path} cannot be opened for writing.",

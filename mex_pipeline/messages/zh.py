@@ -280,6 +280,8 @@ TEXTS: dict[str, str] = {
     "hint.database_newer": "请升级 meX；文件未被改动。",
     "error.database_older": "{path} 为旧版本 {found}，本程序尚不能打开。",
     "hint.database_older": "文件未被改动。",
+    "error.database_foreign": "{path} 是其他程序的数据库。",
+    "hint.database_foreign": "请用 MEX_HOME 指定其他目录；文件未被改动。",
     "error.database_damaged": "SQLite 无法读取 {path}（{detail}）。",
     "hint.database_damaged": "请保留该文件，并换回完好的副本。",
     "error.database_unwritable": "{path} 无法写入。",

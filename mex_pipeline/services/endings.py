@@ -108,9 +108,18 @@ def _after(job: Job, ending: Ending, sibling: str | None, now: int) -> list[Stat
     return follow
 
 
+def _unless_cancelled(ending: Ending, row: Job | None) -> Ending:
+    """A job that somebody asked to cancel does not wait for another run."""
+    if row is not None and row.cancel_requested and ending.state.is_waiting:
+        return Ending(JobState.CANCELLED, "user", error=ending.error, crashed=ending.crashed)
+    return ending
+
+
 def leave(db: Database, job: Job, ending: Ending, now: int) -> bool:
     """End a run in one transaction; False when the job belongs to a later claim."""
     with db.transaction() as tx:
+        row = tx.first(jobs.one(job.id))
+        ending = _unless_cancelled(ending, row)
         sibling = tx.first(jobs.waiting_sibling(job))
         if tx.run(jobs.leave(job, ending, sibling, now)) != 1:
             return False
@@ -121,6 +130,8 @@ def leave(db: Database, job: Job, ending: Ending, now: int) -> bool:
 async def leave_async(db: AsyncDatabase, job: Job, ending: Ending, now: int) -> bool:
     """The same move through the asynchronous gateway."""
     async with db.transaction() as tx:
+        row = await tx.first(jobs.one(job.id))
+        ending = _unless_cancelled(ending, row)
         sibling = await tx.first(jobs.waiting_sibling(job))
         if await tx.run(jobs.leave(job, ending, sibling, now)) != 1:
             return False

@@ -153,9 +153,10 @@ def wait(
 ) -> tuple[Job, bool]:
     """Return (job, ended) when the job has ended, is paused, or `timeout` seconds have passed.
 
-    `on_change` is told of every new state and step. The row is read only when another process has committed.
+    `on_change` is told of every new state and step. The row is read only when another process has committed. A job that
+    was merged into another is followed there.
     """
-    job = get(app.db, prefix)
+    job = _followed(app.db, get(app.db, prefix))
     deadline = None if timeout is None else time.monotonic() + timeout
     on_change(job)
     pause = 0.05
@@ -167,11 +168,18 @@ def wait(
         pause = min(pause * 1.3, 0.5)
         if version == (version := app.db.data_version()):
             continue
-        fresh = get(app.db, job.id)
+        fresh = _followed(app.db, get(app.db, job.id))
         if fresh != job:
             job, pause = fresh, 0.05
             on_change(job)
     return job, job.state in FINAL
+
+
+def _followed(db: Database, job: Job) -> Job:
+    """The job that does the work of a merged one."""
+    while job.reason is not None and job.reason.startswith("merged:"):
+        job = get(db, job.reason.removeprefix("merged:"))
+    return job
 
 
 def source_is_busy(app: App, job: Job) -> bool:

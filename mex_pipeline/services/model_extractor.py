@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from contextlib import suppress
 from typing import cast
 
 from mex_pipeline.clock import Clock, iso, millis
@@ -79,7 +80,8 @@ class ModelExtractor:
         key = self._key(chunk, task)
         kept = await self._db.first(usage.kept_reply(key))
         if kept is not None:
-            return _extracted(parse_reply(kept), reused=True)
+            with suppress(LLMBadReply):  # kept by a version that read it otherwise: asked again
+                return _extracted(parse_reply(kept), reused=True)
         messages = build_messages(
             self._prompts, slots=self._slots, known=list(task.known), today=task.today, chunk=chunk
         )

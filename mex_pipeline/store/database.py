@@ -24,6 +24,8 @@ def translated(error: sqlite3.Error | UnicodeEncodeError, path: str) -> MexError
     """Return the MexError for a failure: a value that is no text, a busy, full or read-only disk, a damaged file."""
     if isinstance(error, UnicodeEncodeError):
         return InvalidInput("not_unicode")
+    if isinstance(error, sqlite3.IntegrityError | sqlite3.ProgrammingError):
+        return ExternalError("internal", kind=type(error).__name__)  # our fault, not the file's
     text = str(error)
     if isinstance(error, sqlite3.OperationalError):
         if "locked" in text or "busy" in text:

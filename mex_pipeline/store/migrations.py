@@ -29,6 +29,8 @@ def ensure_current(database: Database) -> bool:
         raise DatabaseNewer(path=str(database.path), found=found, known=VERSION)
     if found != 0:
         raise DatabaseDamaged("database_older", path=str(database.path), found=found, known=VERSION)
+    if database.first(Query("SELECT name FROM sqlite_master LIMIT 1", {}, value("name"))) is not None:
+        raise DatabaseDamaged("database_foreign", path=str(database.path))
     _use_wal(database)
     with database.transaction():
         if version(database) != 0:

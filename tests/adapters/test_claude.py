@@ -1,5 +1,6 @@
 """Claude Code sessions: turns, keys, hold-back, context, whole files left out, errors."""
 
+import errno
 import hashlib
 import os
 from pathlib import Path
@@ -339,10 +340,10 @@ def test_a_missing_file_is_gone_and_other_refusals_are_unreadable(tmp_path: Path
     loop.symlink_to(loop)
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
-    for refused, number in ((tmp_path, "EISDIR"), (loop, "ELOOP"), (pipe, "EINVAL")):
+    for refused, number in ((tmp_path, errno.EISDIR), (loop, errno.ELOOP), (pipe, errno.EINVAL)):
         with pytest.raises(SourceUnreadable) as caught:
             whole(refused)
-        assert caught.value.params == {"path": str(refused), "errno": number}
+        assert caught.value.params == {"path": str(refused), "detail": os.strerror(number)}
         with pytest.raises(SourceUnreadable):
             ADAPTER.detect(refused)
 
@@ -353,7 +354,7 @@ def test_a_forbidden_file_is_unreadable(path: Path) -> None:
     chat().write(path).chmod(0)
     with pytest.raises(SourceUnreadable) as caught:
         whole(path)
-    assert caught.value.params["errno"] == "EACCES"
+    assert caught.value.params["detail"] == os.strerror(errno.EACCES)
 
 
 def test_reading_changes_nothing(tmp_path: Path) -> None:

@@ -115,17 +115,10 @@ def test_a_discarded_candidate_brings_every_fact_its_text_asks_for() -> None:
     assert any(asked.values())
 
 
-OPEN = pytest.mark.xfail(reason="adapters/files.py gives `errno`, the text asks for `detail`", strict=True)
-
-
 def cases() -> list[ParameterSet]:
     """Every place that makes an error with its facts written out."""
     return [
-        pytest.param(
-            raised, id=f"{raised.place}-{raised.code}", marks=[OPEN] if raised.facts == {"path", "errno"} else []
-        )
-        for raised in USED.raised
-        if raised.facts is not None
+        pytest.param(raised, id=f"{raised.place}-{raised.code}") for raised in USED.raised if raised.facts is not None
     ]
 
 

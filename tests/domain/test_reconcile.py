@@ -236,3 +236,10 @@ def test_a_unique_slot_that_holds_several_from_of_old_changes_the_newest() -> No
     first, second = held(COMPANY, "a", T[1]), held(COMPANY, "b", T[2])
     decided = decide([heard(COMPANY, "c", T[3])], first, second)
     assert contents(decided, first, second) == ["a", "c"]
+
+
+def test_b5_a_repeat_that_is_only_a_maybe_raises_nothing() -> None:
+    """Seed 004 §3.3: "I might be …", said twice, is still a maybe."""
+    before = held(COMPANY, "远光", confidence=Confidence.SPECULATED, is_ai_inferred=True)
+    (change,) = decide([heard(COMPANY, "远光", confidence=Confidence.SPECULATED)], before).changes
+    assert (change.after.confidence, change.after.times_seen) == (Confidence.SPECULATED, 2)

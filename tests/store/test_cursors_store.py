@@ -3,7 +3,7 @@
 import pytest
 
 from mex_pipeline.domain.conversation import Cursor
-from mex_pipeline.errors import DatabaseDamaged
+from mex_pipeline.errors import ExternalError
 from mex_pipeline.store import cursors
 from tests.support.gateways import Gateway, rows
 
@@ -80,7 +80,7 @@ def test_thousands_of_keys_are_asked_in_one_query(db: Gateway) -> None:
 
 
 def test_an_unknown_extractor_is_refused(db: Gateway) -> None:
-    with pytest.raises(DatabaseDamaged):
+    with pytest.raises(ExternalError, match="internal"):
         advance(db, "/s", "guess", Cursor())
-    with pytest.raises(DatabaseDamaged):
+    with pytest.raises(ExternalError, match="internal"):
         db.run(cursors.mark_seen("claude", "k", "guess", "j", 1))

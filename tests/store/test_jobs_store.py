@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from mex_pipeline.domain.job import Ending, Job, JobState, Outcome, Trigger
-from mex_pipeline.errors import DatabaseDamaged
+from mex_pipeline.errors import ExternalError
 from mex_pipeline.store import jobs, workers
 from mex_pipeline.store.sql import Statement
 from tests.support.gateways import Gateway, one, rows
@@ -259,7 +259,7 @@ def test_two_jobs_of_one_source_cannot_both_wait(db: Gateway) -> None:
     first = submitted(db)
     leave(db, claimed(db, first), Ending(JobState.FAILED))
     submitted(db)
-    with pytest.raises(DatabaseDamaged):
+    with pytest.raises(ExternalError, match="internal"):
         db.run(jobs.requeue(first, T0))
     assert read(db, first).state is JobState.FAILED
 
@@ -305,7 +305,7 @@ def test_a_job_has_a_story_without_content(db: Gateway) -> None:
 ])  # fmt: skip
 def test_the_table_refuses_a_state_that_cannot_be(db: Gateway, sql: str) -> None:
     job_id = submitted(db)
-    with pytest.raises(DatabaseDamaged):
+    with pytest.raises(ExternalError, match="internal"):
         db.run(Statement(sql))
     assert read(db, job_id).state is JobState.QUEUED
 
@@ -313,7 +313,7 @@ def test_the_table_refuses_a_state_that_cannot_be(db: Gateway, sql: str) -> None
 def test_the_table_itself_keeps_a_source_to_one_running_job(db: Gateway) -> None:
     first, second = submitted(db, None, lock_key="/s"), submitted(db, None, lock_key="/s")
     claimed(db, first)
-    with pytest.raises(DatabaseDamaged):
+    with pytest.raises(ExternalError, match="internal"):
         db.run(Statement("UPDATE jobs SET state = 'running', lease_owner = 'x' WHERE id = :id", {"id": second}))
 
 

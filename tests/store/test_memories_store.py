@@ -7,7 +7,7 @@ import pytest
 
 from mex_pipeline.domain.changes import Add, ChangeSet, Reinforce, Retire, Revise
 from mex_pipeline.domain.memory import Actor, Confidence, Event, HistoryEntry
-from mex_pipeline.errors import DatabaseDamaged
+from mex_pipeline.errors import ExternalError
 from mex_pipeline.store import changes, history, memories, sources, stats
 from tests.support.gateways import Gateway, one, rows
 from tests.support.memories import LATER, NOW, memory, source, stored
@@ -55,14 +55,14 @@ def test_replacing_a_row_writes_its_whole_state(db: Gateway) -> None:
 
 def test_product_b9_an_id_is_stored_once(db: Gateway) -> None:
     kept = stored(db, "a")
-    with pytest.raises(DatabaseDamaged):
+    with pytest.raises(ExternalError, match="internal"):
         db.run(memories.insert(replace(kept, content="b")))
     assert db.all(memories.by_prefix(kept.id)) == [kept]
 
 
 @pytest.mark.parametrize("bad", [{"confidence": "sure"}, {"content": None}, {"valid_from": None}])
 def test_seed_3_1_the_table_refuses_what_no_code_should_write(db: Gateway, bad: dict) -> None:
-    with pytest.raises(DatabaseDamaged):
+    with pytest.raises(ExternalError, match="internal"):
         db.run(replace(memories.insert(memory("a")), params=dict(memories.insert(memory("a")).params) | bad))
     assert one(db, "SELECT count(*) FROM memories") == 0
 

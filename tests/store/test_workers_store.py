@@ -2,7 +2,7 @@
 
 import pytest
 
-from mex_pipeline.errors import DatabaseDamaged
+from mex_pipeline.errors import ExternalError
 from mex_pipeline.store import stats, workers
 from tests.support.gateways import Gateway
 from tests.support.jobs import T0, claimed, submitted
@@ -22,7 +22,7 @@ def test_a_worker_is_written_down_seen_and_removed(db: Gateway) -> None:
 
 def test_an_owner_is_written_down_once(db: Gateway) -> None:
     db.run(workers.hello("o", "host", 1, "1.0", T0))
-    with pytest.raises(DatabaseDamaged):
+    with pytest.raises(ExternalError, match="internal"):
         db.run(workers.hello("o", "host", 2, "1.0", T0))
 
 

@@ -278,3 +278,17 @@ def test_a_plain_copy_of_mex_db_at_rest_is_complete(tmp_path: Path, home: Path) 
         copy.write_bytes((home / "mex.db").read_bytes())
     with sqlite3.connect(copy) as db:
         assert db.execute("SELECT content FROM memories").fetchall() == [("林晓舟",)]
+
+
+def test_a_cancel_that_meets_a_retry_ends_the_job(model: ModelServer, tmp_path: Path, home: Path) -> None:
+    """A job that somebody asked to cancel never waits for another run, however this one ended."""
+    model.script({"hold": "go", "status": 503, "body": "down"})
+    with worker(MEX_LLM_MAX_RETRIES="0"):
+        job_id = submit(SessionFile(tmp_path / "s.jsonl").user("我叫林晓舟").path)
+        until(model.requests)
+        # Written as `mex jobs cancel` writes it, at the very moment the answer arrives.
+        with sqlite3.connect(home / "mex.db", timeout=10) as db:
+            model.release("go")
+            db.execute("UPDATE jobs SET cancel_requested = 1 WHERE id = ?", (job_id,))
+        ended = mex("jobs", "wait", job_id, "--timeout", "20", "--json", ok=False)
+    assert (ended.code, ended.json["state"]) == (1, "cancelled")

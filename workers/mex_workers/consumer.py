@@ -12,8 +12,8 @@ from mex_pipeline.errors import MexError
 from mex_pipeline.jobqueue import JobQueue
 from mex_pipeline.logs import open_worker_log
 from mex_pipeline.paths import Home
-from mex_pipeline.services.watch import Watch
 from mex_pipeline.services.heartbeat import Runs
+from mex_pipeline.services.watch import Watch
 from mex_pipeline.services.workers import lock_file
 
 log = logging.getLogger("mex.worker")
