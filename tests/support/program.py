@@ -71,9 +71,12 @@ def worker(*options: str, **environment: str) -> Iterator["subprocess.Popen[byte
 def until(condition: Callable[[], Any], seconds: float = 30) -> Any:
     """Return the condition's value as soon as it is true; fail when it does not become so in time."""
     deadline = time.monotonic() + seconds
+    began = time.monotonic()
     while not (value := condition()):
         assert time.monotonic() < deadline, "waited in vain"
-        time.sleep(0.05)
+        # A condition that runs a program must not starve what it waits for.
+        time.sleep(max(0.05, time.monotonic() - began))
+        began = time.monotonic()
     return value
 
 
