@@ -32,12 +32,9 @@ def open_app(language: Language) -> Iterator[App]:
     home = Home.from_environment()
     is_new = setup.initialise(home, language)
     found = settings.load(home.config)
-    database = Database.open(home.database)
-    try:
+    with closing(setup.open_database(home)) as database:
         schema, notices = load_schema(home)
         yield App(home, found, schema, database, SystemClock(), language, is_new, notices)
-    finally:
-        database.close()
 
 
 def load_schema(home: Home) -> tuple[Schema, tuple[Notice, ...]]:
@@ -61,7 +58,12 @@ def worker_settings() -> tuple[Home, Settings]:
 
 def describe(error: MexError) -> str:
     """Return an error in the active language: what happened and what to do."""
-    return " ".join(part for part in messages.render(error) if part)
+    return say("label.error", text=" ".join(part for part in messages.render(error) if part))
+
+
+def say(name: str, **params: object) -> str:
+    """Return a message in the active language, for the worker process."""
+    return messages.text(name, **params)
 
 
 @asynccontextmanager
@@ -143,8 +145,13 @@ def run_job_here(app: App, job_id: str) -> None:
     try:
         with Runs(owner.name, app.home.database, app.clock) as runs:
             asyncio.run(drive(app, job_id, lambda: run_job(app.home, job_id, runs)))
+    except asyncio.CancelledError as told_to_stop:
+        raise KeyboardInterrupt from told_to_stop
+    except MexError as error:
+        give_up(app, job_id, error.code)
+        raise
     except BaseException:
-        give_up(app, job_id)
+        give_up(app, job_id, "user")
         raise
     finally:
         owner.close()

@@ -61,6 +61,8 @@ class Home:
     def make(self) -> None:
         """Create the home and its folders, private to their owner; raises ExternalError when that is refused."""
         try:
+            if self.root.exists() and not self.root.is_dir():
+                raise InvalidInput("home_is_file", path=str(self.root))
             for folder in (self.root, self.run, self.logs):
                 folder.mkdir(mode=PRIVATE_FOLDER, parents=True, exist_ok=True)
             if not self.database.exists():

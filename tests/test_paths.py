@@ -77,12 +77,14 @@ def test_product_a2_folders_are_private_whatever_the_umask(tmp_path: Path) -> No
     assert [mode(folder) for folder in (home.root, home.run, home.logs)] == [0o700] * 3
 
 
-def test_a_home_that_cannot_be_made_is_an_error_outside(tmp_path: Path) -> None:
+def test_a_home_that_is_a_file_is_the_users_error_and_one_that_cannot_be_made_the_outsides(tmp_path: Path) -> None:
     (tmp_path / "home").touch()
-    with pytest.raises(ExternalError) as caught:
+    with pytest.raises(InvalidInput, match="home_is_file"):
         Home(tmp_path / "home").make()
+    with pytest.raises(ExternalError) as caught:
+        Home(Path("/proc/mex")).make()
     assert caught.value.code == "home_unwritable"
-    assert caught.value.params["detail"] == "File exists"
+    assert caught.value.params["detail"]
 
 
 def test_product_a2_a_private_file_is_private_and_whole_at_once(tmp_path: Path) -> None:

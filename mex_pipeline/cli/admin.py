@@ -8,6 +8,7 @@ import typer
 
 from mex_pipeline import messages, settings
 from mex_pipeline.cli import output
+from mex_pipeline.cli.jobs import pause_text
 from mex_pipeline.cli.options import JsonOption, LangOption, session, t
 from mex_pipeline.errors import InvalidInput
 from mex_pipeline.llm.presets import PRESETS
@@ -31,6 +32,8 @@ def where_things_stand() -> None:
     with session() as app:
         found = stats_service.overview(app)
         home, llm = app.home.root, app.settings.llm
+        pauses = workers.status(app).paused
+    paused = [pause_text(row["reason"], row["until"]) for row in pauses]
     active = sum(n for state, n in found.jobs.items() if state in ("queued", "running", "retrying"))
     next_step = "empty" if not found.profile + found.outside else "llm" if not llm.is_configured else "profile"
     output.emit(
@@ -41,7 +44,7 @@ def where_things_stand() -> None:
             t("stand.review", count=found.pending_review),
             t("stand.jobs", active=active, failed=found.jobs.get("failed", 0), worker=_yes(found.worker_running)),
             t("stand.model", model=llm.model) if llm.is_configured else t("stand.rules"),
-            t(f"stand.next_{next_step}"),
+            paused[0] if paused else t(f"stand.next_{next_step}"),
         ],
     )
 

@@ -38,8 +38,12 @@ def root(
         admin.where_things_stand()
 
 
+def _options(as_json: JsonOption = False, lang: LangOption = None) -> None:
+    """Options stand before the command of a group too (product G7)."""
+
+
 def _group(name: str, commands: dict[str, Callable[..., None]]) -> None:
-    group = typer.Typer(help=t(f"help.{name}"), no_args_is_help=False, rich_markup_mode=None)
+    group = typer.Typer(help=t(f"help.{name}"), no_args_is_help=False, rich_markup_mode=None, callback=_options)
     for verb, function in commands.items():
         group.command(verb, help=t(f"help.{name}.{verb}"))(function)
     _app.add_typer(group, name=name)

@@ -61,7 +61,7 @@ def _given(text: str, adapter: str | None, *, is_text: bool) -> str:
         raise InvalidInput("from_needs_file", adapter=adapter)
     if text == "-":
         return sys.stdin.buffer.read().decode("utf-8", errors="replace")
-    if not is_text and len(text) < 4096 and "\n" not in text and "\0" not in text and _exists(text):
+    if not is_text and text.strip() and len(text) < 4096 and "\n" not in text and "\0" not in text and _exists(text):
         raise InvalidInput("text_is_a_path", path=text)
     return text
 

@@ -11,7 +11,7 @@ from mex_pipeline import messages
 from mex_pipeline.app import App
 from mex_pipeline.cli import output
 from mex_pipeline.cli.options import JsonOption, LangOption, session, t
-from mex_pipeline.clock import iso_of_millis, parse_span, to_local
+from mex_pipeline.clock import iso_of_millis, millis, parse_span, to_local
 from mex_pipeline.domain.job import Job, JobState
 from mex_pipeline.domain.structured import render
 from mex_pipeline.services import jobs, workers
@@ -69,6 +69,9 @@ def wait(
         shown = [plain(app, job) for job, _ in ended]
         text = [line for job, _ in ended for line in lines(app, job)]
         output.emit(shown[0] if len(shown) == 1 else shown, text)
+        for job, done in ended:
+            if not done:
+                output.note(t("note.wait_over", id=job.id, state=t(f"state.{job.state}")))
         raise typer.Exit(max(exit_code(job) if done else 2 for job, done in ended))
 
 
@@ -117,17 +120,24 @@ def _complain(job: Job) -> None:
     error = job.last_error or {"code": job.reason or job.state, "params": {}}
     what, hint = messages.render_code(error["code"], error["params"])
     key = "note.job_failed" if job.state.is_final else "note.job_waits"
-    output.note(t("label.error", text=f"{what} {hint}".strip()))
-    output.note(t(key, id=job.id, when=to_local(iso_of_millis(job.available_at) or "")))
+    then = t(key, id=job.id, when=to_local(iso_of_millis(job.available_at) or ""))
+    output.complain(error["code"], what, output.joined(hint, then), retryable=bool(error.get("retryable", False)))
 
 
 def _line(job: Job) -> str:
     source = job.payload.get("path") or t("label.given_text")
     result = job.result or {}
     counts = t("label.counts", **{key: len(result.get(key, [])) for key in ("added", "updated", "discarded")})
-    outcome = job.outcome and t(f"outcome.{job.outcome}")
-    parts = [job.id, t(f"state.{job.state}"), outcome or "", counts if result else "", source]
+    parts = [job.id, t(f"state.{job.state}"), _why(job), counts if result else "", source]
     return f"{to_local(iso_of_millis(job.created_at) or '')}  " + " · ".join(part for part in parts if part)
+
+
+def _why(job: Job) -> str:
+    """How a job ended, or what it waits for."""
+    if job.outcome is not None:
+        return t(f"outcome.{job.outcome}")
+    known = f"reason.{job.reason}" in messages.CATALOGUES[messages.active()]
+    return t(f"reason.{job.reason}") if job.state.is_waiting and known else ""
 
 
 def lines(app: App, job: Job) -> list[str]:
@@ -137,9 +147,10 @@ def lines(app: App, job: Job) -> list[str]:
         shown.append(t("note.progress", done=job.progress_done or 0, total=job.progress_total))
     if job.state is not JobState.SUCCEEDED and job.last_error:
         what, hint = messages.render_code(job.last_error["code"], job.last_error["params"])
-        shown.append(t("label.last_error", text=f"{what} {hint}".strip()))
-    if job.state.is_waiting:
+        shown.append(t("label.last_error", text=output.joined(what, hint)))
+    if job.state.is_waiting and job.attempt:
         shown.append(t("note.attempts", attempt=job.attempt, most=job.max_attempts))
+    if job.state.is_waiting and job.available_at > millis(app.clock.now()):
         shown.append(t("note.next_run", when=to_local(iso_of_millis(job.available_at) or "")))
     return shown + (_summary(app, job) if job.result else [])
 

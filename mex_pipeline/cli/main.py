@@ -1,14 +1,19 @@
 """The entry point: the language first, then the commands, then errors as exit codes (seed 004 §5.2, product G8)."""
 
+import io
 import os
 import sys
 from collections.abc import Sequence
-from typing import NoReturn
+from contextlib import suppress
+from typing import NoReturn, TextIO
 
 from mex_pipeline import messages, settings
 from mex_pipeline.domain.wording import Language
-from mex_pipeline.errors import InvalidInput, MexError, UserError
+from mex_pipeline.errors import ExternalError, MexError, UserError
 from mex_pipeline.paths import Home
+
+_INTERRUPTED = 130
+"""What Typer returns when Ctrl-C ended a command."""
 
 
 def main() -> NoReturn:
@@ -19,15 +24,16 @@ def main() -> NoReturn:
 def run(arguments: Sequence[str]) -> int:
     """Run one command and return its exit code."""
     os.umask(0o077)
-    for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):
-            stream.reconfigure(encoding="utf-8", errors="backslashreplace")
-    messages.activate(_language(arguments))
+    _open_streams()
+    wish = _wished(arguments)
+    messages.activate(_language(wish))
     # Help texts are made when the commands are imported, so the language has to be known before.
     from mex_pipeline.cli import output
     from mex_pipeline.cli.app import UsageError, build
 
     output.begin(as_json="--json" in arguments)
+    if wish not in (None, "zh", "en"):
+        return output.fail(UserError("unknown_language", value=wish))
     try:
         code = build()(args=list(arguments), prog_name="mex", standalone_mode=False)
         sys.stdout.flush()
@@ -35,21 +41,44 @@ def run(arguments: Sequence[str]) -> int:
         return output.fail(UserError("usage", detail=error.format_message()))
     except MexError as error:
         return output.fail(error)
-    except BrokenPipeError:
-        # The reader has seen enough (`mex list | head`); the interpreter must not flush into the closed pipe again.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except (BrokenPipeError, SystemExit):
+        # The reader has seen enough (`mex list | head`): Typer leaves, or our own flush meets the closed pipe.
+        _silence(sys.stdout)
         return 0
-    except KeyboardInterrupt:
+    except OSError as error:
+        _silence(sys.stdout)
+        return output.fail(ExternalError("system_refused", detail=error.strerror or type(error).__name__))
+    if code == _INTERRUPTED:
         return output.fail(UserError("interrupted"))
     return code if isinstance(code, int) else 0
 
 
-def _language(arguments: Sequence[str]) -> Language:
-    """`--lang` > `MEX_LANG` > `config.language` > locale (product A4)."""
+def _open_streams() -> None:
+    """Speak UTF-8 whatever the locale; a stream that was closed by the caller becomes an empty or silent one."""
+    sys.stdin = sys.stdin or io.TextIOWrapper(io.BytesIO())
+    sys.stdout = sys.stdout or io.StringIO()
+    sys.stderr = sys.stderr or io.StringIO()
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(encoding="utf-8", errors="backslashreplace")
+
+
+def _silence(stream: TextIO) -> None:
+    """Keep the interpreter from flushing into what refuses the bytes once more at exit."""
+    with suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+def _wished(arguments: Sequence[str]) -> str | None:
+    """What `--lang` says, which has to be known before the parser is built."""
     wish = next((arguments[index + 1] for index, one in enumerate(arguments[:-1]) if one == "--lang"), None)
-    wish = wish or next((one.removeprefix("--lang=") for one in arguments if one.startswith("--lang=")), None)
+    return wish or next((one.removeprefix("--lang=") for one in arguments if one.startswith("--lang=")), None)
+
+
+def _language(wish: str | None) -> Language:
+    """`--lang` > `MEX_LANG` > `config.language` > locale (product A4)."""
     try:
         configured = settings.load(Home.from_environment().config).language
-    except InvalidInput:
+    except (MexError, OSError):
         configured = None  # the command that opens the home says what is wrong
     return messages.choose(wish, os.environ.get("MEX_LANG"), configured)

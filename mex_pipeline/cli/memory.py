@@ -49,7 +49,9 @@ def add(
         )
         if memories.is_past(app, memory):
             output.note(t("note.expires_in_past"))
-        output.emit(memory_plain(memory), [t("done.added", id=memory.id, content=memory.content)])
+        output.emit(
+            memory_plain(memory), [t("done.added", id=memory.id, content=output.content_text(memory, app.schema))]
+        )
 
 
 def update(
@@ -75,7 +77,9 @@ def update(
         )
         if memories.is_past(app, memory):
             output.note(t("note.expires_in_past"))
-        output.emit(memory_plain(memory), [t("done.updated", id=memory.id, content=memory.content)])
+        output.emit(
+            memory_plain(memory), [t("done.updated", id=memory.id, content=output.content_text(memory, app.schema))]
+        )
 
 
 def _writer() -> Actor:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from mex_pipeline import messages
-from mex_pipeline.clock import to_local
+from mex_pipeline.clock import SystemClock, iso, to_local
 from mex_pipeline.domain.memory import Confidence, Memory
 from mex_pipeline.domain.schema import Schema
 from mex_pipeline.domain.structured import render
@@ -62,12 +62,27 @@ def visible(text: str) -> str:
 def fail(error: MexError) -> int:
     """Print an error and return its exit code; with `--json` one object `{code, message, hint, retryable}` (product E4)."""
     what, hint = messages.render(error)
+    complain(error.code, what, hint, retryable=error.retryable)
+    return error.exit_code
+
+
+def complain(code: str, what: str, hint: str, *, retryable: bool) -> None:
+    """Print what happened and what to do on stderr."""
     if _Style.as_json:
-        shape = {"code": error.code, "message": what, "hint": hint, "retryable": error.retryable}
+        shape = {"code": code, "message": what, "hint": hint, "retryable": retryable}
         sys.stderr.write(json.dumps(shape, ensure_ascii=False) + "\n")
     else:
-        note(messages.text("label.error", text=f"{what} {hint}".strip()))
-    return error.exit_code
+        note(messages.text("label.error", text=joined(what, hint)))
+
+
+def joined(*sentences: str) -> str:
+    """Return the sentences that are not empty, one after the other; Chinese sets no space between them."""
+    return ("" if messages.active() == "zh" else " ").join(sentence for sentence in sentences if sentence)
+
+
+def content_text(memory: Memory, schema: Schema) -> str:
+    """Return a memory's content as people read it: structured content in words."""
+    return render(schema.find(memory.topic, memory.sub_topic), memory.content, messages.active())
 
 
 def memory_lines(memory: Memory, schema: Schema, number: int | None = None) -> list[str]:
@@ -75,11 +90,15 @@ def memory_lines(memory: Memory, schema: Schema, number: int | None = None) -> l
     place = f"{memory.topic}.{memory.sub_topic}" if memory.slot else memory.topic or "—"
     marks = "".join(
         f" [{messages.text(f'mark.{mark}')}]"
-        for mark, shown in (("forgotten", memory.forgotten_at), ("inferred", memory.is_ai_inferred))
+        for mark, shown in (
+            ("forgotten", memory.forgotten_at),
+            ("expired", memory.expires_at and memory.expires_at <= iso(SystemClock().now())),
+            ("inferred", memory.is_ai_inferred),
+        )
         if shown
     )
     head = f"{memory.id} · {place} · {memory.confidence}{marks} · {to_local(memory.updated_at)}"
-    content = render(schema.find(memory.topic, memory.sub_topic), memory.content, messages.active())
+    content = content_text(memory, schema).replace("\n", "\n   ")
     lines = [f"{number}. {head}" if number else head, f"   {content}"]
     if memory.evidence and memory.confidence is not Confidence.CONFIRMED:
         lines.append(f"   {messages.text('label.evidence', text=' '.join(memory.evidence.split()))}")

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from mex_pipeline import messages
 from mex_pipeline.cli import output
 from mex_pipeline.cli.jobs import pause_text
 from mex_pipeline.cli.options import JsonOption, LangOption, session, t
@@ -14,7 +15,7 @@ from mex_pipeline.services import workers
 
 
 def run(
-    threads: Annotated[int | None, typer.Option("--threads", help=t("help.threads"))] = None,
+    threads: Annotated[int | None, typer.Option("--threads", min=1, max=64, help=t("help.threads"))] = None,
     idle_exit: Annotated[str | None, typer.Option("--idle-exit", help=t("help.idle_exit"))] = None,
     extra: Annotated[bool, typer.Option("--extra", help=t("help.extra"))] = False,
     lang: LangOption = None,
@@ -24,7 +25,8 @@ def run(
     options += ["--extra"] if extra else []
     sys.stdout.flush()
     # The worker is a program of its own: this process becomes it.
-    os.execv(sys.executable, [sys.executable, "-m", "mex_workers", *options])  # noqa: S606 - our own arguments
+    environment = os.environ | {"MEX_LANG": messages.active()}
+    os.execve(sys.executable, [sys.executable, "-m", "mex_workers", *options], environment)  # noqa: S606 - our arguments
 
 
 def start(as_json: JsonOption = False, lang: LangOption = None) -> None:

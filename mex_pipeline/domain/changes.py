@@ -53,5 +53,5 @@ class ChangeSet:
 
     @property
     def writes_memories(self) -> bool:
-        """True when any memory changes."""
-        return bool(self.changes)
+        """True when any memory that is shown changes: what is filed as past alone does not count."""
+        return any(not isinstance(change, Add) or change.after.forgotten_at is None for change in self.changes)

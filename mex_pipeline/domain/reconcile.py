@@ -141,10 +141,16 @@ def _named(held: list[Memory], target: str | None) -> Memory | None:
     return found[0] if len(found) == 1 else None
 
 
+def _is_plainly_said(candidate: Candidate) -> bool:
+    """True for the user's own verified words, explicit and not inferred from them."""
+    source = candidate.source
+    verified = source is not None and source.verified and source.role == "user"
+    return verified and candidate.confidence is Confidence.EXPLICIT and not candidate.is_ai_inferred
+
+
 def _weakened(candidate: Candidate, over: Memory) -> Candidate:
-    """Over a confirmed value only the user's own verified words apply as said; all else is a doubt (product C6)."""
-    verified = candidate.source is not None and candidate.source.verified and candidate.source.role == "user"
-    if over.confidence is not Confidence.CONFIRMED or verified:
+    """Over a confirmed value only what the user plainly said applies as said; all else is a doubt (product C6)."""
+    if over.confidence is not Confidence.CONFIRMED or _is_plainly_said(candidate):
         return candidate
     return replace(candidate, action=Action.UNCERTAIN_UPDATE, confidence=Confidence.UNCERTAIN, is_ai_inferred=True)
 
@@ -210,7 +216,10 @@ def _retire(desk: _Desk, candidate: Candidate, slot: tuple[str, str]) -> None:
     target = next((memory for memory in desk.in_slot(slot) if _same(memory, candidate)), None)
     said = _said(candidate, desk.now)
     if target is None:
+        _mark_retired(desk, candidate, said)
         desk.drop(candidate, "retire_no_match")
+    elif target.confidence is Confidence.CONFIRMED and not _is_plainly_said(candidate):
+        desk.drop(candidate, "retire_unverified")
     elif _last_said(target) > said:
         desk.drop(candidate, "older_statement")
     else:
@@ -219,15 +228,22 @@ def _retire(desk: _Desk, candidate: Candidate, slot: tuple[str, str]) -> None:
         desk.changes.append(Retire(target, after, candidate.source))
 
 
+def _mark_retired(desk: _Desk, candidate: Candidate, said: str) -> None:
+    """Leave a dated mark of what the user took back before meX knew it: an older session may assert it (product B11)."""
+    known = any(_same(mark, candidate) and (mark.valid_to or "") >= said for mark in desk.retired)
+    if _is_plainly_said(candidate) and not known:
+        past = replace(_memory(desk, candidate), valid_to=said, forgotten_at=desk.now, forgotten_reason=RETIRED)
+        desk.changes.append(Add(past, candidate.source))
+
+
 def _reinforce(desk: _Desk, candidate: Candidate, before: Memory) -> None:
     """Said again: counted, its source added, and raised to `explicit` by the user's own verified words (product B5)."""
-    verified = candidate.source is not None and candidate.source.verified and candidate.source.role == "user"
-    plainly = candidate.confidence is Confidence.EXPLICIT and not candidate.is_ai_inferred
-    raised = verified and plainly and before.confidence.weight < Confidence.EXPLICIT.weight
+    raised = _is_plainly_said(candidate) and before.confidence.weight < Confidence.EXPLICIT.weight
     after = replace(
         before,
         confidence=Confidence.EXPLICIT if raised else before.confidence,
         is_ai_inferred=False if raised else before.is_ai_inferred,
+        evidence=candidate.evidence or candidate.quote if raised else before.evidence,
         updated_at=desk.now if raised else before.updated_at,
         times_seen=before.times_seen + 1,
         last_seen_at=max(_said(candidate, desk.now), before.last_seen_at or ""),

@@ -123,7 +123,7 @@ class Schema:
                 raise InvalidSlot("sub_topic_without_topic", sub_topic=sub_topic)
             return None
         if topic not in self.topics:
-            nearest = self._nearest_topics(topic, sub_topic)
+            nearest = self._nearest_topics(topic, sub_topic) or list(self.topics)
             raise InvalidSlot("unknown_topic", topic=topic, nearest=nearest, known=list(self.topics))
         if sub_topic is None:
             return None

@@ -5,10 +5,9 @@ import os
 
 from mex_pipeline.domain.wording import Language
 from mex_pipeline.errors import MexError
-from mex_pipeline.messages.en import TEXTS as _EN
-from mex_pipeline.messages.zh import TEXTS as _ZH
+from mex_pipeline.messages import en, errors_en, errors_zh, zh
 
-CATALOGUES: dict[str, dict[str, str]] = {"zh": _ZH, "en": _EN}
+CATALOGUES: dict[str, dict[str, str]] = {"zh": zh.TEXTS | errors_zh.TEXTS, "en": en.TEXTS | errors_en.TEXTS}
 
 _active: Language = "en"
 
@@ -62,4 +61,4 @@ class _Facts(dict[str, str]):
 
 
 def _plain(value: object) -> str:
-    return ", ".join(str(item) for item in value) if isinstance(value, list | tuple) else str(value)
+    return ", ".join(f"'{item}'" for item in value) if isinstance(value, list | tuple) else str(value)

@@ -1,6 +1,8 @@
 """Running a job in front of the person who asked (product H2)."""
 
 import asyncio
+import signal
+import sys
 from collections.abc import Awaitable, Callable
 
 from mex_pipeline.app import App
@@ -13,6 +15,11 @@ LOOK_SECONDS = 0.1
 
 async def drive(app: App, job_id: str, run: Callable[[], Awaitable[bool]]) -> None:
     """Run the job here, or wait while another process has it or its source; return when it ended or must wait longer."""
+    task = asyncio.current_task()
+    if task is not None and sys.platform != "win32":
+        # asyncio cancels for Ctrl-C by itself; a terminal or an agent that goes away sends these.
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            asyncio.get_running_loop().add_signal_handler(number, task.cancel)
     rescue_dead(app)
     while not await run():
         job = jobs.get(app.db, job_id)
@@ -22,8 +29,8 @@ async def drive(app: App, job_id: str, run: Callable[[], Awaitable[bool]]) -> No
         await asyncio.sleep(LOOK_SECONDS)
 
 
-def give_up(app: App, job_id: str) -> None:
+def give_up(app: App, job_id: str, reason: str) -> None:
     """Cancel a foreground job that could not begin: it is not run later unasked (product C8)."""
     job = jobs.get(app.db, job_id)
     if job.is_foreground and job.state.is_waiting:
-        jobs.cancel(app, job_id)
+        jobs.cancel(app, job_id, reason=reason)

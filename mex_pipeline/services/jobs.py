@@ -17,6 +17,7 @@ from mex_pipeline.store import jobs, usage, workers
 from mex_pipeline.store.database import Database
 
 EXTRACT = "extract"
+MAX_LIMIT = 10_000
 PLAIN = "plain"
 WAITED_FOR, ASYNC_PRIORITY = 10, 0
 PAUSED_REASONS = frozenset({"llm_auth", "llm_quota", "llm_unknown_model"})
@@ -99,12 +100,12 @@ def page(app: App, *, states: tuple[str, ...] = (), limit: int = 50) -> list[Job
     unknown = set(states) - {state.value for state in JobState}
     if unknown:
         raise InvalidInput("unknown_state", value=sorted(unknown)[0], known=", ".join(JobState))
-    if limit < 1:
-        raise InvalidInput("limit_out_of_range", least=1, most=1000)
+    if not 1 <= limit <= MAX_LIMIT:
+        raise InvalidInput("limit_out_of_range", least=1, most=MAX_LIMIT)
     return app.db.all(jobs.page(states=states, limit=limit))
 
 
-def cancel(app: App, prefix: str) -> Job:
+def cancel(app: App, prefix: str, *, reason: str = "user") -> Job:
     """Cancel a job: at once when it waits, at its next checkpoint when it runs.
 
     Raises JobStateConflict when it has ended already.
@@ -112,7 +113,7 @@ def cancel(app: App, prefix: str) -> Job:
     job = get(app.db, prefix)
     now = millis(app.clock.now())
     with app.db.transaction() as tx:
-        changed = tx.run(jobs.cancel_waiting(job.id, now))
+        changed = tx.run(jobs.cancel_waiting(job.id, reason, now))
         if changed and job.lock_key:
             tx.run(usage.drop_replies(job.lock_key))
         changed = changed or tx.run(jobs.request_cancel(job.id))

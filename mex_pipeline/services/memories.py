@@ -1,6 +1,7 @@
 """Memories made and read by hand: add, get, list (seed 004 §5.1)."""
 
 import re
+import shlex
 import uuid
 from dataclasses import replace
 from datetime import timedelta
@@ -8,13 +9,14 @@ from datetime import timedelta
 from mex_pipeline.app import App
 from mex_pipeline.clock import from_iso, iso, parse_local
 from mex_pipeline.domain.memory import Actor, Confidence, Event, HistoryEntry, Memory, Source
-from mex_pipeline.domain.rules import check_write
+from mex_pipeline.domain.rules import Checked, check_write
 from mex_pipeline.errors import InvalidInput, NotFound, SlotOccupied
 from mex_pipeline.services.results import Page
 from mex_pipeline.store import changes, history, memories, sources
 from mex_pipeline.store.database import Database
 
 MIN_PREFIX = 8
+MAX_NUMBER = 1_000_000_000
 
 
 def add(
@@ -44,7 +46,7 @@ def add(
     )
     moment = app.clock.now()
     now = iso(moment)
-    valid_from = iso(parse_local(since)) if since else now
+    valid_from = now if since is None else iso(parse_local(since))
     if valid_from > iso(moment + timedelta(days=1)):
         raise InvalidInput("since_in_future", value=since)
     memory = Memory(
@@ -58,7 +60,7 @@ def add(
         created_at=now,
         updated_at=now,
         valid_from=valid_from,
-        expires_at=_end_of(expires) if expires else None,
+        expires_at=None if expires is None else _end_of(expires),
         last_seen_at=valid_from,
     )
     with app.db.transaction() as tx:
@@ -71,10 +73,10 @@ def add(
 def _require_free(tx: Database, memory: Memory, now: str) -> None:
     """Raise SlotOccupied when the memory's slot holds an active value; asked inside the write transaction."""
     assert memory.slot is not None
-    held = tx.all(memories.in_slots([memory.slot], now))
+    held = [other for other in tx.all(memories.in_slots([memory.slot], now)) if other.id != memory.id]
     if held:
         slot = ".".join(memory.slot)
-        raise SlotOccupied(slot=slot, id=held[0].id, content=held[0].content, new=memory.content)
+        raise SlotOccupied(slot=slot, id=held[0].id, content=held[0].content, new=shlex.quote(memory.content))
 
 
 def update(
@@ -105,21 +107,39 @@ def update(
             topic=before.topic,
             sub_topic=before.sub_topic,
             content=before.content if content is None else content,
-            confidence=confidence or before.confidence,
+            confidence=confidence or (before.confidence if content is None else Confidence.CONFIRMED),
             actor=actor,
         )
-        is_new_value = checked.content != before.content
         after = replace(
-            before,
-            content=checked.content,
-            confidence=checked.confidence,
+            _restated(before, checked, actor, now),
             updated_at=now,
-            valid_from=now if is_new_value else before.valid_from,
-            expires_at=None if clear_expires else _end_of(expires) if expires else before.expires_at,
+            expires_at=None if clear_expires else before.expires_at if expires is None else _end_of(expires),
         )
+        if checked.slot is not None and checked.slot.unique and after.is_active(now):
+            _require_free(tx, after, now)
         entry = changes.entry(Event.UPDATE, before, after, actor=actor, now=now)
         tx.run(memories.replace_row(after), history.append(entry))
     return after
+
+
+def _restated(before: Memory, checked: Checked, actor: Actor, now: str) -> Memory:
+    """The memory with the value and tier of a write by hand.
+
+    A person who gives a new value vouches for it: what a model said of the old one goes. An agent that changes what a
+    person confirmed raises a doubt, as an extraction would (product C6, F4).
+    """
+    if checked.content == before.content:
+        return replace(before, confidence=checked.confidence)
+    doubtful = actor is Actor.AI and before.confidence is Confidence.CONFIRMED
+    return replace(
+        before,
+        content=checked.content,
+        confidence=Confidence.UNCERTAIN if doubtful else checked.confidence,
+        is_ai_inferred=doubtful,
+        evidence=None,
+        valid_from=now,
+        last_seen_at=now,
+    )
 
 
 def _end_of(expires: str) -> str:
@@ -169,8 +189,8 @@ def page(
     """Return one page of memories, newest created first; `limit` None or 0 means all (seed 004 §5.1)."""
     if sub_topic is not None and topic is None:
         raise InvalidInput("sub_topic_without_topic")
-    if offset < 0 or (limit is not None and limit < 0):
-        raise InvalidInput("negative_number")
+    if not 0 <= offset <= MAX_NUMBER or (limit is not None and not 0 <= limit <= MAX_NUMBER):
+        raise InvalidInput("number_out_of_range", most=MAX_NUMBER)
     now = iso(app.clock.now())
     with app.db.snapshot() as view:
         rows = view.all(

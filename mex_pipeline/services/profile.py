@@ -9,6 +9,7 @@ from mex_pipeline.clock import iso
 from mex_pipeline.domain.profile import fit, project
 from mex_pipeline.domain.render import profile_text
 from mex_pipeline.errors import InvalidInput
+from mex_pipeline.services.memories import MAX_NUMBER
 from mex_pipeline.store import history, memories
 
 
@@ -37,12 +38,12 @@ def show(
     budget = limits.max_tokens if max_tokens is None else max_tokens
     days = limits.recent_days if recent_days is None else recent_days
     limit = limits.recent_limit if recent_limit is None else recent_limit
-    if budget < 1 or days < 1 or limit < 0:
+    if not (1 <= budget <= MAX_NUMBER and 1 <= days <= MAX_NUMBER and 0 <= limit <= MAX_NUMBER):
         raise InvalidInput("profile_number_out_of_range")
     moment = app.clock.now()
     now = iso(moment)
     with app.db.snapshot() as view:
-        held = view.all(memories.slot_memories(now))
+        held = view.all(memories.slot_memories(now))[::-1]  # of equal moments the newest first
         recent = view.all(memories.recent_records(now, iso(_days_back(moment, days)), limit, topics)) if limit else []
         earlier = dict(view.all(history.confirmed_before_doubt(now)))
     projected = project(app.schema, held, now, topics, recent=recent, recent_limit=limit, earlier=earlier)

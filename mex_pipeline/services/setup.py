@@ -1,7 +1,10 @@
 """A home's beginning, and its settings (product A3, A4, A6; seed 004 §9)."""
 
+import os
+from contextlib import closing
 from dataclasses import replace
 from typing import Any
+from urllib.parse import urlsplit
 
 from mex_pipeline import yaml_file
 from mex_pipeline.clock import SystemClock, millis
@@ -17,12 +20,13 @@ from mex_pipeline.store.database import Database
 def initialise(home: Home, language: str, *, may_make_parents: bool = False) -> bool:
     """Make whatever the home lacks (folders, config.yaml, schema.yaml, mex.db); True when the database is new.
 
-    Nothing that exists is changed. Raises InvalidInput when the folder above is missing (product A6), unless
-    `may_make_parents`.
+    Nothing that exists is changed, and a whole home that may only be read is left as it is. Raises InvalidInput when the
+    folder above is missing (product A6), unless `may_make_parents`.
     """
     if not may_make_parents:
         home.require_parent()
-    home.make()
+    if not is_read_only(home):
+        home.make()
     try:
         if not home.config.exists():
             text = shipped("config.yaml").read_text(encoding="utf-8")
@@ -32,11 +36,18 @@ def initialise(home: Home, language: str, *, may_make_parents: bool = False) -> 
             write_private(home.schema, shipped("schema", f"{language}.yaml").read_text(encoding="utf-8"))
     except OSError as error:
         raise ExternalError("home_unwritable", path=str(home.root), detail=error.strerror or "") from error
-    database = Database.open(home.database)
-    try:
+    with closing(open_database(home)) as database:
         return migrations.ensure_current(database)
-    finally:
-        database.close()
+
+
+def is_read_only(home: Home) -> bool:
+    """True for a home with a database whose folder cannot be written: queries still work (product P2)."""
+    return home.database.exists() and not os.access(home.root, os.W_OK)
+
+
+def open_database(home: Home) -> Database:
+    """Return a gateway to the home's database; a home that may only be read is opened to be read."""
+    return Database.open_to_read(home.database) if is_read_only(home) else Database.open(home.database)
 
 
 def configure_llm(
@@ -50,7 +61,8 @@ def configure_llm(
 ) -> LLMSettings:
     """Write the model's endpoint into config.yaml, comments and other keys kept, and return what is set now.
 
-    What is not given keeps its value; a provider brings its base_url (seed 004 §5.1, product G16). Waiting jobs that a
+    What is not given keeps its value, key and model only for the same endpoint; a provider brings its base_url (seed 004
+    §5.1, product G16). Waiting jobs that a
     wrong key or model had paused are let go. Raises InvalidInput for an unknown provider, a bad URL, or a missing part.
     """
     if provider is not None and provider not in PRESETS:
@@ -59,13 +71,14 @@ def configure_llm(
     url = base_url or preset_url or settings.llm.base_url
     if not url:
         raise InvalidInput("llm_needs_base_url")
-    if not url.startswith(("http://", "https://")) or len(url.split()) != 1:
-        raise InvalidInput("llm_bad_base_url", value=url)
+    url = _checked_url(url)
+    # A key belongs to the endpoint it was made for, and so does a model's name.
+    kept = settings.llm if url == settings.llm.base_url else replace(settings.llm, api_key="", model="")
     changed = replace(
-        settings.llm,
-        base_url=url.rstrip("/"),
-        model=model or settings.llm.model,
-        api_key=settings.llm.api_key if api_key is None else api_key,
+        kept,
+        base_url=url,
+        model=kept.model if model is None else model.strip(),
+        api_key=kept.api_key if api_key is None else api_key.strip(),
     )
     if not changed.model:
         raise InvalidInput("llm_needs_model")
@@ -76,13 +89,21 @@ def configure_llm(
     return changed
 
 
-def _let_go(home: Home) -> None:
-    database = Database.open(home.database)
+def _checked_url(url: str) -> str:
+    """Return an endpoint's address without a last slash; raises InvalidInput for one without host or with a password."""
     try:
-        with database.transaction() as tx:
-            tx.run(workers.resume("llm"), jobs.run_paused_now(millis(SystemClock().now())))
-    finally:
-        database.close()
+        parts = urlsplit(url.strip())
+        host = parts.hostname
+    except ValueError:
+        host = None
+    if not host or parts.scheme not in ("http", "https") or parts.username or parts.query or len(url.split()) != 1:
+        raise InvalidInput("llm_bad_base_url")
+    return url.strip().rstrip("/")
+
+
+def _let_go(home: Home) -> None:
+    with closing(Database.open(home.database)) as database, database.transaction() as tx:
+        tx.run(workers.resume("llm"), jobs.run_paused_now(millis(SystemClock().now())))
 
 
 def masked(key: str) -> str:

@@ -59,6 +59,19 @@ class Database:
             raise translated(error, str(path)) from error
         return cls(connection, path)
 
+    @classmethod
+    def open_to_read(cls, path: Path) -> Self:
+        """Return a gateway to a file that cannot be written, as it stands; nothing beside it is made.
+
+        Raises ExternalError("database_unwritable") while the WAL still holds what the file lacks.
+        """
+        wal = path.with_name(path.name + "-wal")
+        if wal.exists() and wal.stat().st_size:
+            raise ExternalError("database_unwritable", path=str(path))
+        connection = sqlite3.connect(f"{path.absolute().as_uri()}?immutable=1", uri=True, isolation_level=None)
+        connection.row_factory = sqlite3.Row
+        return cls(connection, path)
+
     @property
     def path(self) -> Path:
         """The file behind this gateway."""

@@ -262,12 +262,12 @@ def page(*, states: tuple[str, ...], limit: int) -> Query[Job]:
     )
 
 
-def cancel_waiting(job_id: str, now: int) -> Statement:
+def cancel_waiting(job_id: str, reason: str, now: int) -> Statement:
     """Cancel a job that does not run."""
     return Statement(
-        "UPDATE jobs SET state = 'cancelled', reason = 'user', finished_at = :now, given_text = NULL "
+        "UPDATE jobs SET state = 'cancelled', reason = :reason, finished_at = :now, given_text = NULL "
         f"WHERE id = :id AND {_WAITING}",
-        {"id": job_id, "now": now},
+        {"id": job_id, "reason": reason, "now": now},
     )
 
 

@@ -1,6 +1,7 @@
 """`mex add`, `update`, `get`, `list`, `search`, `profile`, by the sections of the design they come from."""
 
 import json
+import shlex
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -33,7 +34,7 @@ def test_seed_3_5_a_unique_slot_takes_one_value_and_many_slots_grow() -> None:
     first = add(*WORK, "company", "--content", "远光软件")
     refused = mex("add", *WORK, "company", "--content", "前进云", ok=False)
     assert refused.code == 1
-    assert f'mex update {first["id"]} --content "前进云"' in refused.err
+    assert f"mex update {first['id']} --content '前进云'" in refused.err
     for skill in ("Python", "Go", "Go"):
         add(*WORK, "tech_stack", "--content", skill)
     assert contents() == ["Go", "Go", "Python", "远光软件"]
@@ -202,3 +203,32 @@ def test_g8_the_command_alone_says_where_things_stand() -> None:
     assert mex("--help").code == 0
     for wrong in (["nosuch"], ["add"], ["list", "--limit", "x"], ["add", "--content", "x", "--confidence", "sure"]):
         assert mex(*wrong, ok=False).code == 1
+
+
+def test_seed_3_5_a_value_that_becomes_visible_again_needs_its_slot_free() -> None:
+    """An expired value never comes back beside the one that took its slot."""
+    old = add("--topic", "basic_info", "--sub-topic", "location", "--content", "上海", "--expires", "2020-01-01")
+    add("--topic", "basic_info", "--sub-topic", "location", "--content", "杭州")
+    for option in (["--clear-expires"], ["--expires", "2099-01-01"]):
+        refused = mex("--json", "update", old["id"], *option, ok=False)
+        assert (refused.code, json.loads(refused.err)["code"]) == (1, "slot_occupied")
+    assert contents() == ["杭州"]
+
+
+def test_f4_a_person_vouches_for_a_new_value_and_an_agent_raises_a_doubt() -> None:
+    """What a model said of the old value goes; over a confirmed one an agent's word shows as such (product C6)."""
+    memory = add(*WORK, "company", "--content", "甲公司", "--by", "ai")
+    mine = mex("update", memory["id"], "--content", "乙公司", "--json").json
+    assert (mine["confidence"], mine["is_ai_inferred"], mine["evidence"]) == ("confirmed", False, None)
+    theirs = mex("update", memory["id"], "--content", "丙公司", "--by", "ai", "--json").json
+    assert (theirs["confidence"], theirs["is_ai_inferred"]) == ("uncertain", True)
+    assert "丙公司 (unconfirmed; before: 乙公司)" in mex("profile").out
+
+
+def test_the_hint_of_an_occupied_slot_can_be_pasted_into_a_shell() -> None:
+    """Whatever the content holds."""
+    add(*WORK, "company", "--content", "a")
+    content = "q\"w$HOME`id`'; rm -rf /"
+    refused = mex("add", *WORK, "company", "--content", content, ok=False)
+    command = refused.err.split("--content ", 1)[1]
+    assert shlex.split(command) == [content]

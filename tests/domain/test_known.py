@@ -136,7 +136,7 @@ def test_handles_are_lengthened_until_they_tell_memories_apart() -> None:
     }
 
 
-@given(st.sets(st.text("ab1-", min_size=6, max_size=12), max_size=12), st.integers(0, 200))
+@given(st.sets(st.text("ab1-", min_size=12, max_size=12), max_size=12), st.integers(0, 200))
 def test_handles_are_never_ambiguous_and_the_budget_is_kept(ids: set[str], budget: int) -> None:
     memories = [replace(memory(1, SKILL, "v"), id=key) for key in ids]
     found = shown(memories, budget=budget)

@@ -173,13 +173,33 @@ def test_seed_7_2_a_retired_value_is_forgotten_with_its_reason_and_date() -> Non
 def test_seed_7_2_retire_takes_nothing_but_the_same_value(content: str) -> None:
     rust = held(SKILL, "Rust", T[1])
     decided = decide([heard(SKILL, content, action=Action.RETIRE)], rust)
-    assert (decided.changes, reasons(decided)) == ((), ["retire_no_match"])
+    assert (contents(decided, rust), reasons(decided)) == (["Rust"], ["retire_no_match"])
+    assert not decided.writes_memories
+
+
+def test_b11_a_retraction_of_what_is_not_known_yet_leaves_a_dated_mark() -> None:
+    """An older session that asserts it later finds the mark; a doubtful retraction leaves none."""
+    retired = decide([heard(SKILL, "Perl", T[5], action=Action.RETIRE)])
+    (mark,) = [change.after for change in retired.changes]
+    assert (mark.forgotten_reason, mark.valid_to) == (RETIRED, T[5])
+    assert reasons(decide([heard(SKILL, "Perl", T[4])], retired=[mark])) == ["retracted_later"]
+    assert contents(decide([heard(SKILL, "Perl", T[6])], retired=[mark])) == ["Perl"]
+    doubtful = heard(SKILL, "Perl", action=Action.RETIRE, is_ai_inferred=True)
+    assert decide([doubtful]).changes == ()
+
+
+def test_c6_what_a_person_confirmed_is_retired_only_by_their_plain_words() -> None:
+    """A model that proposes it without proof changes nothing (product P7)."""
+    confirmed = held(SKILL, "Rust", T[1], confidence=Confidence.CONFIRMED)
+    unproven = heard(SKILL, "Rust", action=Action.RETIRE, source=said(T[5], verified=False))
+    assert reasons(decide([unproven], confirmed)) == ["retire_unverified"]
+    assert kinds(decide([heard(SKILL, "Rust", action=Action.RETIRE)], confirmed)) == [Retire]
 
 
 def test_seed_7_2_retire_touches_no_other_slot() -> None:
     elsewhere = held("family.members", "Rust", T[1])
     decided = decide([heard(SKILL, "Rust", action=Action.RETIRE)], elsewhere)
-    assert (decided.changes, reasons(decided)) == ((), ["retire_no_match"])
+    assert (contents(decided, elsewhere), reasons(decided)) == (["Rust"], ["retire_no_match"])
 
 
 @pytest.mark.parametrize("target", ["Rust", "rust。", "#3fa9c2", "#3FA9"])

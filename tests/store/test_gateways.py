@@ -3,6 +3,7 @@
 import asyncio
 import sqlite3
 import threading
+from contextlib import closing
 from pathlib import Path
 from types import ModuleType
 
@@ -15,7 +16,7 @@ from mex_pipeline.store import async_database, database, jobs, memories
 from mex_pipeline.store.async_database import AsyncDatabase
 from mex_pipeline.store.database import Database
 from mex_pipeline.store.sql import Query, Statement, groups, value, where
-from tests.support.gateways import Gateway, one, opened, rows
+from tests.support.gateways import Gateway, fresh, one, opened, rows
 from tests.support.memories import memory, stored
 
 CREATE = Statement("CREATE TABLE IF NOT EXISTS t (n INTEGER PRIMARY KEY, x TEXT)")
@@ -318,3 +319,25 @@ def test_a_value_is_bound_and_never_part_of_the_sql(db: Gateway) -> None:
     stored(db, hostile, f"{hostile}.{hostile}")
     assert db.first(memories.count("9", topic=hostile, sub_topic=None, include_forgotten=False)) == 1
     assert db.all(jobs.page(states=(hostile,), limit=1)) == []
+
+
+def test_a_file_that_cannot_be_written_is_read_without_leaving_anything_beside_it(tmp_path: Path) -> None:
+    """Product P2: a query needs no write, not even of SQLite's own helper files."""
+    file = tmp_path / "mex.db"
+    fresh(file)
+    with closing(Database.open(file)) as db:
+        db.run(memories.insert(memory("x")))
+        db.script("PRAGMA wal_checkpoint(TRUNCATE);")
+    before = sorted(path.name for path in tmp_path.iterdir())
+    with closing(Database.open_to_read(file)) as db:
+        assert [one.content for one in db.all(memories.slot_memories("2026-01-01T00:00:00Z"))] == []
+        assert (
+            db.first(memories.count("2026-01-01T00:00:00Z", topic=None, sub_topic=None, include_forgotten=False)) == 1
+        )
+        with pytest.raises(ExternalError):
+            db.run(memories.insert(memory("y")))
+    assert sorted(path.name for path in tmp_path.iterdir()) == before
+    (tmp_path / "mex.db-wal").write_bytes(b"not yet in the file")
+    with pytest.raises(ExternalError) as caught:
+        Database.open_to_read(file)
+    assert caught.value.code == "database_unwritable"

@@ -205,18 +205,18 @@ def test_the_newest_jobs_come_first_and_states_filter(db: Gateway) -> None:
 @pytest.mark.parametrize("waits", ["queued", "retrying"])
 def test_cancelling_a_waiting_job_ends_it_at_once(db: Gateway, waits: str) -> None:
     job_id = submitted(db, given_text="x") if waits == "queued" else retrying(db)
-    assert db.run(jobs.cancel_waiting(job_id, T0 + 1)) == 1
+    assert db.run(jobs.cancel_waiting(job_id, "user", T0 + 1)) == 1
     ended = read(db, job_id)
     assert (ended.state, ended.reason, ended.finished_at) == (JobState.CANCELLED, "user", T0 + 1)
     assert ended.given_text is None
-    assert db.run(jobs.cancel_waiting(job_id, T0 + 2)) == 0
+    assert db.run(jobs.cancel_waiting(job_id, "user", T0 + 2)) == 0
 
 
 def test_cancelling_a_running_job_only_asks(db: Gateway) -> None:
     job_id = submitted(db)
     assert db.run(jobs.request_cancel(job_id)) == 0
     taken = claimed(db, job_id)
-    assert db.run(jobs.cancel_waiting(job_id, T0)) == 0
+    assert db.run(jobs.cancel_waiting(job_id, "user", T0)) == 0
     assert db.run(jobs.request_cancel(job_id)) == 1
     assert read(db, job_id) == replace(taken, cancel_requested=True)
 
@@ -239,7 +239,7 @@ def test_a_retry_gives_a_failed_job_another_attempt(db: Gateway) -> None:
 
 def test_a_retry_of_a_job_with_attempts_left_keeps_its_limit(db: Gateway) -> None:
     job_id = submitted(db)
-    db.run(jobs.cancel_waiting(job_id, T0), jobs.requeue(job_id, T0))
+    db.run(jobs.cancel_waiting(job_id, "user", T0), jobs.requeue(job_id, T0))
     assert read(db, job_id).max_attempts == 10
 
 

@@ -5,7 +5,7 @@ import os
 import sys
 
 from mex_pipeline import __version__
-from mex_pipeline.bootstrap import describe, worker_settings
+from mex_pipeline.bootstrap import describe, say, worker_settings
 from mex_pipeline.errors import MexError
 from mex_pipeline.settings import idle_seconds
 from mex_workers import consumer
@@ -23,13 +23,13 @@ def main() -> None:
     try:
         home, settings = worker_settings()
         idle = settings.worker.idle_seconds if options.idle_exit is None else idle_seconds(options.idle_exit)
-        threads = settings.worker.threads if options.threads is None else max(1, options.threads)
+        threads = settings.worker.threads if options.threads is None else min(64, max(1, options.threads))
         started = consumer.run(home, threads=threads, idle=idle, extra=options.extra)
     except MexError as error:
         sys.stderr.write(describe(error) + "\n")
         sys.exit(error.exit_code)
     if not started:
-        sys.stderr.write("another worker runs for this home\n")
+        sys.stderr.write(say("note.worker_runs_already") + "\n")
 
 
 if __name__ == "__main__":
