@@ -145,13 +145,10 @@ def run_job_here(app: App, job_id: str) -> None:
     try:
         with Runs(owner.name, app.home.database, app.clock) as runs:
             asyncio.run(drive(app, job_id, lambda: run_job(app.home, job_id, runs)))
-    except asyncio.CancelledError as told_to_stop:
-        raise KeyboardInterrupt from told_to_stop
-    except MexError as error:
-        give_up(app, job_id, error.code)
-        raise
-    except BaseException:
-        give_up(app, job_id, "user")
+    except BaseException as error:
+        give_up(app, job_id, error.code if isinstance(error, MexError) else "user")
+        if isinstance(error, asyncio.CancelledError):
+            raise KeyboardInterrupt from error
         raise
     finally:
         owner.close()

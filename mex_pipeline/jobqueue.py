@@ -9,6 +9,7 @@ import signal
 import sqlite3
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -52,7 +53,8 @@ class _Huey(SqliteHuey):
             pass
         except ValueError:
             return None  # a foreign message: it is gone from the queue, and no job depended on it
-        self.heal()
+        with suppress(sqlite3.Error, OSError):
+            self.heal()
         return None
 
 
@@ -78,8 +80,12 @@ class _Consumer(Consumer):
             if number
         }
 
+    @property
+    def was_signalled(self) -> bool:
+        return self._signum is not None
+
     def stop(self, graceful: bool = False) -> None:
-        if self._signum is not None:
+        if self.was_signalled:
             self._on_signal()
         super().stop(graceful)
 
@@ -119,7 +125,8 @@ class JobQueue:
             if fresh:
                 self._huey.flush()
         except sqlite3.DatabaseError:
-            self._replace()
+            with suppress(sqlite3.Error, OSError):  # a full disk: `dequeue` and `publish` heal it when there is room
+                self._replace()
 
     def publish(self, job_id: str, priority: int) -> None:
         """Put a wake-up on the queue; a queue file that is gone or broken is made anew first."""
@@ -128,8 +135,9 @@ class JobQueue:
         try:
             self._huey.enqueue(self._task.s(job_id, priority=priority))
         except sqlite3.DatabaseError:
-            self.heal()
-            self._huey.enqueue(self._task.s(job_id, priority=priority))
+            with suppress(sqlite3.Error, OSError):  # what cannot be sent now is due again on the next look
+                self.heal()
+                self._huey.enqueue(self._task.s(job_id, priority=priority))
 
     def heal(self) -> None:
         """Replace a queue file that cannot be read, and have everything published again."""
@@ -165,8 +173,9 @@ class JobQueue:
             on_signal=on_signal,
         )
         self._consumer.run()
-        # `leave` only sets the flag: the jobs under way are still to be waited for.
-        self._consumer.stop(graceful=True)
+        if not self._consumer.was_signalled:
+            # `leave` only sets the flag: the jobs under way are still to be waited for.
+            self._consumer.stop(graceful=True)
 
     def leave(self) -> None:
         """End `run` from any thread."""

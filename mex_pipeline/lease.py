@@ -12,9 +12,9 @@ from mex_pipeline.paths import PRIVATE_FILE
 try:
     import fcntl
 
-    def _try_lock(descriptor: int) -> bool:
+    def _try_lock(descriptor: int, *, shared: bool = False) -> bool:
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(descriptor, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
         except OSError:
             return False
         return True
@@ -22,7 +22,7 @@ try:
 except ImportError:  # Windows
     import msvcrt
 
-    def _try_lock(descriptor: int) -> bool:
+    def _try_lock(descriptor: int, *, shared: bool = False) -> bool:  # noqa: ARG001 - there is only one kind
         try:
             msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]
         except OSError:
@@ -60,14 +60,15 @@ class FileLock:
 
 
 def is_held(path: Path) -> bool:
-    """True when a live process holds the lock file at `path`."""
-    if not path.exists():
+    """True when a live process holds the lock file at `path`. Shared, so that two who ask do not see each other."""
+    try:
+        descriptor = os.open(path, os.O_RDWR)
+    except FileNotFoundError:
         return False
-    probe = FileLock(path)
-    if probe.acquire():
-        probe.release()
-        return False
-    return True
+    try:
+        return not _try_lock(descriptor, shared=True)
+    finally:
+        os.close(descriptor)
 
 
 class Owner:

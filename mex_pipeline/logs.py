@@ -29,4 +29,5 @@ def open_worker_log(path: Path) -> None:
     root = logging.getLogger()
     root.addHandler(handler)
     root.setLevel(logging.WARNING)
+    logging.raiseExceptions = False  # a log that cannot be written must not print messages elsewhere
     logging.getLogger("mex").setLevel(logging.INFO)

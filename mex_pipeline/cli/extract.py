@@ -49,9 +49,11 @@ def extract(
         if in_background:
             _queued(app, job, merged=merged)
         else:
-            run_job_here(app, job.id)
-            if jobs.waits_for_a_worker(app):  # the source grew meanwhile, or another request still waits
-                workers.ensure_running(app)
+            try:
+                run_job_here(app, job.id)
+            finally:
+                if jobs.waits_for_a_worker(app):  # the source grew meanwhile, or another request still waits
+                    workers.ensure_running(app)
             jobs_cli.finish(app, jobs.get(app.db, job.id))
 
 

@@ -15,6 +15,7 @@ from mex_pipeline.clock import iso_of_millis, millis, parse_span, to_local
 from mex_pipeline.domain.job import Job, JobState
 from mex_pipeline.domain.structured import render
 from mex_pipeline.services import jobs, workers
+from mex_pipeline.services.rescue import rescue_dead
 from mex_pipeline.services.results import job_plain
 
 Ids = Annotated[list[str], typer.Argument(metavar="ID...", help=t("help.job_id"))]
@@ -58,12 +59,13 @@ def wait(
 ) -> None:
     seconds = None if timeout is None else float(timeout) if timeout.isdigit() else parse_span(timeout).total_seconds()
     with session() as app:
-        wanted = [jobs.get(app.db, one).id for one in identifiers]
-        if not workers.will_run(app) and any(not jobs.get(app.db, one).state.is_final for one in wanted):
-            output.note(t("note.worker_absent", id=wanted[0]))
+        rescue_dead(app)
+        wanted = [jobs.get(app.db, one) for one in identifiers]
+        if any(not job.state.is_final and not jobs.is_paused(app, job) for job in wanted) and not workers.will_run(app):
+            output.note(t(f"note.worker_{workers.ensure_running(app)}", id=wanted[0].id))
         note_pauses(app)
         ended = []
-        for one in wanted:
+        for one in [job.id for job in wanted]:
             with _progress() as tell:
                 ended.append(jobs.wait(app, one, timeout=seconds, on_change=tell))
         shown = [plain(app, job) for job, _ in ended]
@@ -77,12 +79,14 @@ def wait(
 
 def cancel(identifiers: Ids, as_json: JsonOption = False, lang: LangOption = None) -> None:
     with session() as app:
+        rescue_dead(app)
         changed = [jobs.cancel(app, one) for one in identifiers]
         output.emit([plain(app, job) for job in changed], [t(f"done.cancel_{job.state}", id=job.id) for job in changed])
 
 
 def retry(identifiers: Ids, as_json: JsonOption = False, lang: LangOption = None) -> None:
     with session() as app:
+        rescue_dead(app)
         changed = [jobs.retry(app, one) for one in identifiers]
         present = workers.ensure_running(app)
         output.emit(

@@ -80,8 +80,10 @@ def verify(candidate: Candidate, chunk: Chunk, origin: Origin) -> Candidate:
 def rests_on_assistant(candidate: Candidate, chunk: Chunk, origin: Origin) -> bool:
     """True when the words the candidate rests on are the assistant's and not the user's: no evidence at all (F1)."""
     turns = [*chunk.context, *chunk.turns]
-    users = [turn for turn in turns if _is_users(turn, origin)]
-    others = [turn for turn in turns if not _is_users(turn, origin)]
+    named = next((turn for number, turn, _ in chunk.numbered if number == candidate.turn), None)
+    ordered = _search_order(turns, named, origin)
+    users = [turn for turn in ordered if _is_users(turn, origin)]
+    others = [turn for turn in ordered if not _is_users(turn, origin)]
     return next(_hits(candidate, users), None) is None and next(_hits(candidate, others), None) is not None
 
 
@@ -99,11 +101,11 @@ def is_echo(
     is_structured = slot is not None and bool(slot.fields)
     parts = _parts(candidate.content) if is_structured else [candidate.content]
     values = [value for value in parts if not _is_date(value)]
-    turns = [*chunk.context, *chunk.turns]
-    if not values or any(find_quote(turn.text, value) for turn in turns for value in values):
-        return False
     prompted = {normalised(part) for content in (*examples, *known) for part in (content, *_parts(content))}
-    return all(normalised(value) in prompted for value in values)
+    if not values or not all(normalised(value) in prompted for value in values):
+        return False
+    turns = [*chunk.context, *chunk.turns]
+    return not any(find_quote(turn.text, value) for turn in turns for value in values)
 
 
 def _source(turn: Turn | None, origin: Origin) -> Source:

@@ -184,6 +184,8 @@ TEXTS: dict[str, str] = {
     "hint.database_unwritable": "Check its permissions and the free space.",
     "error.system_refused": "The system refused: {detail}.",
     "hint.system_refused": "Check permissions, free space, and where the output goes.",
+    "error.disk_error": "The disk failed at {path}.",
+    "hint.disk_error": "Check the disk; nothing was lost, and jobs go on by themselves.",
     "error.disk_full": "The disk is full: {path} cannot be written.",
     "hint.disk_full": "Make room; jobs go on by themselves.",
     "error.worker_not_started": "No worker came up ({detail}).",

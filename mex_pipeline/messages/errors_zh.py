@@ -181,6 +181,8 @@ TEXTS: dict[str, str] = {
     "hint.database_unwritable": "请检查权限与磁盘空间。",
     "error.system_refused": "系统拒绝：{detail}。",
     "hint.system_refused": "请检查权限、磁盘空间与输出位置。",
+    "error.disk_error": "读写 {path} 时磁盘出错。",
+    "hint.disk_error": "请检查磁盘；没有丢失任何内容，任务会自动继续。",
     "error.disk_full": "磁盘已满：{path} 无法写入。",
     "hint.disk_full": "请腾出空间；任务会自动继续。",
     "error.worker_not_started": "工作进程未能启动（{detail}）。",

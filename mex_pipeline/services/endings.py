@@ -1,7 +1,9 @@
 """How a run ends: what each error means for its job, and the one guarded move out of `running` (docs/jobs.md)."""
 
+import asyncio
 import random
-from typing import Any
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar
 
 from mex_pipeline.clock import iso_of_millis
 from mex_pipeline.domain.job import MAX_BAD_OUTPUTS, MAX_CRASHES, Ending, Job, JobState, Outcome, backoff_ms
@@ -21,6 +23,8 @@ from mex_pipeline.store.async_database import AsyncDatabase
 from mex_pipeline.store.database import Database
 from mex_pipeline.store.sql import Statement
 
+T = TypeVar("T")
+
 PAUSE_MS = 600_000
 """How long a pause that waits for a person lasts before the endpoint is tried once more by itself."""
 HOLD_MS = 60_000
@@ -38,7 +42,7 @@ def for_error(error: MexError, job: Job, now: int) -> Ending:
     if error.code == "llm_unreachable":
         wait = min(600_000, 60_000 * 2 ** min(job.snoozes, 10))
         return Ending(JobState.QUEUED, "offline", available_at=now + wait, gives_back=True, error=said)
-    if error.code == "disk_full":
+    if error.code in ("disk_full", "disk_error"):
         return Ending(JobState.QUEUED, "disk_full", available_at=now + 60_000, gives_back=True, error=said)
     if isinstance(error, DatabaseBusy):
         return Ending(JobState.RETRYING, "database_busy", available_at=now + 5_000, gives_back=True, error=said)
@@ -128,7 +132,21 @@ def leave(db: Database, job: Job, ending: Ending, now: int) -> bool:
 
 
 async def leave_async(db: AsyncDatabase, job: Job, ending: Ending, now: int) -> bool:
-    """The same move through the asynchronous gateway."""
+    """The same move through the asynchronous gateway, tried again while the file is locked: the fence makes it safe."""
+    return await patiently(lambda: _leave_once(db, job, ending, now))
+
+
+async def patiently(step: Callable[[], Awaitable[T]], tries: int = 5) -> T:
+    """Return what `step` returns, again and again while another process holds the write lock; then DatabaseBusy."""
+    for attempt in range(1, tries):
+        try:
+            return await step()
+        except DatabaseBusy:
+            await asyncio.sleep(0.2 * attempt)
+    return await step()
+
+
+async def _leave_once(db: AsyncDatabase, job: Job, ending: Ending, now: int) -> bool:
     async with db.transaction() as tx:
         row = await tx.first(jobs.one(job.id))
         ending = _unless_cancelled(ending, row)

@@ -14,7 +14,7 @@ from mex_pipeline.domain import known
 from mex_pipeline.domain.candidate import About
 from mex_pipeline.domain.evidence import Origin
 from mex_pipeline.domain.job import Ending, Job, JobState
-from mex_pipeline.errors import DatabaseBusy, LeaseLost, MexError
+from mex_pipeline.errors import LeaseLost, MexError
 from mex_pipeline.services import endings
 from mex_pipeline.services.commit import commit
 from mex_pipeline.services.extractor import Task
@@ -25,7 +25,6 @@ from mex_pipeline.store import jobs, memories
 from mex_pipeline.store.tokens import segment
 
 RECENT_RECORDS = 10
-COMMIT_TRIES = 5
 PURPOSE = "extract"
 
 
@@ -43,7 +42,10 @@ async def execute(app: AsyncApp, job_id: str, runs: Runs) -> bool:
         if ending is not None:
             await endings.leave_async(app.db, job, ending, _now(app))
     except asyncio.CancelledError:
-        await asyncio.shield(endings.leave_async(app.db, job, Ending(JobState.CANCELLED, "user"), _now(app)))
+        # Interrupted at the terminal: a foreground job ends, one of the background goes back to the queue.
+        back = Ending(JobState.QUEUED, "shutdown", available_at=_now(app), gives_back=True)
+        ending = Ending(JobState.CANCELLED, "user") if job.is_foreground else back
+        await asyncio.shield(endings.leave_async(app.db, job, ending, _now(app)))
         raise
     finally:
         runs.end(job)
@@ -102,20 +104,16 @@ async def _run(app: AsyncApp, job: Job) -> None:
         has_speakers=transcript.has_speakers,
     )
     about = About.OTHER if job.payload.get("subject") == "other" else None
-    thought = judge(extracted, asked, app.schema, origin=origin, examples=app.extractor.examples, about=about)
+    # In a thread: on a huge session the checks take seconds, and a cancel must be heard meanwhile.
+    thought = await asyncio.to_thread(
+        judge, extracted, asked, app.schema, origin=origin, examples=app.extractor.examples, about=about
+    )
     await _commit(app, job, reading, thought, withheld)
 
 
 async def _commit(app: AsyncApp, job: Job, reading: Reading, thought: Thought, withheld: int) -> None:
     """Commit, again when the file was locked: the fence makes the repetition harmless."""
-    for attempt in range(1, COMMIT_TRIES + 1):
-        try:
-            await commit(app, job, reading, thought, withheld=withheld)
-            return
-        except DatabaseBusy:
-            if attempt == COMMIT_TRIES:
-                raise
-            await asyncio.sleep(0.2 * attempt)
+    await endings.patiently(lambda: commit(app, job, reading, thought, withheld=withheld))
 
 
 async def _gather(app: AsyncApp, job: Job, reading: Reading) -> tuple[tuple[Asked, ...], int]:

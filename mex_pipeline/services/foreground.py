@@ -21,16 +21,20 @@ async def drive(app: App, job_id: str, run: Callable[[], Awaitable[bool]]) -> No
         for number in (signal.SIGTERM, signal.SIGHUP):
             asyncio.get_running_loop().add_signal_handler(number, task.cancel)
     rescue_dead(app)
+    looks = 0
     while not await run():
         job = jobs.get(app.db, job_id)
-        if job.state.is_final or (job.state is not JobState.RUNNING and not jobs.source_is_busy(app, job)):
+        is_idle = job.state is not JobState.RUNNING and not jobs.source_is_busy(app, job)
+        looks = looks + 1 if is_idle else 0
+        # Idle at one look may mean that the other run ended just now: only a second refusal says that it must wait.
+        if job.state.is_final or looks > 1:
             return
         rescue_dead(app)
         await asyncio.sleep(LOOK_SECONDS)
 
 
 def give_up(app: App, job_id: str, reason: str) -> None:
-    """Cancel a foreground job that could not begin: it is not run later unasked (product C8)."""
+    """Cancel a foreground job that could not begin or end here: it is not run later unasked (product C8)."""
     job = jobs.get(app.db, job_id)
-    if job.is_foreground and job.state.is_waiting:
+    if job.is_foreground and not job.state.is_final:
         jobs.cancel(app, job_id, reason=reason)

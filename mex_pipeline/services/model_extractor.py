@@ -10,8 +10,9 @@ from mex_pipeline.domain.conversation import Chunk
 from mex_pipeline.domain.schema import Schema
 from mex_pipeline.errors import LLMBadReply
 from mex_pipeline.llm.contract import ParsedReply, parse_reply
-from mex_pipeline.llm.port import LLM, Message, ResponseFormat, Usage
+from mex_pipeline.llm.port import LLM, Completion, Message, ResponseFormat, Usage
 from mex_pipeline.llm.prompts import Prompts, build_messages, example_values, reminder
+from mex_pipeline.services.endings import patiently
 from mex_pipeline.services.extractor import Extracted, ExtractorKind, Task
 from mex_pipeline.store import usage
 from mex_pipeline.store.async_database import AsyncDatabase
@@ -109,12 +110,16 @@ class ModelExtractor:
             await self._spend(completion.usage, task)
             raise _Unusable(error, completion.text) from error
         # The reply and its cost are one short transaction: after it, a crash cannot make this call be paid again.
+        await patiently(lambda: self._keep(key, completion, task))
+        return parsed
+
+    async def _keep(self, key: str, completion: Completion, task: Task) -> None:
+        at = millis(self._clock.now())
         async with self._db.transaction() as tx:
             await tx.run(
-                usage.keep_reply(key, task.job_id, task.source_file, completion.text, millis(self._clock.now())),
+                usage.keep_reply(key, task.job_id, task.source_file, completion.text, at),
                 self._cost(completion.usage, task),
             )
-        return parsed
 
     async def _spend(self, spent: Usage, task: Task) -> None:
         async with self._db.transaction() as tx:

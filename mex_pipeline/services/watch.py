@@ -3,10 +3,12 @@
 import os
 import socket
 from collections.abc import Callable
+from contextlib import closing, suppress
 
 from mex_pipeline import __version__, lease
 from mex_pipeline.clock import Clock, millis, monotonic
 from mex_pipeline.domain.job import Job
+from mex_pipeline.errors import MexError
 from mex_pipeline.paths import Home
 from mex_pipeline.services import endings
 from mex_pipeline.services.heartbeat import Runs
@@ -20,46 +22,73 @@ OWN_SILENCE_SECONDS = 2.0
 LONGEST_WAIT_MS = 3_600_000
 
 
+def stop_mark(home: Home) -> int:
+    """Return the mark that a request to stop will change; read it before taking the lock that such a request looks at."""
+    with closing(Database.open(home.database)) as db:
+        return db.first(workers.stop_mark()) or 0
+
+
 class Watch:
     """Looks at the jobs on every tick. A wake-up is only a hint: the claim decides, so sending it twice is harmless.
 
     `publish(job_id, priority)` puts a wake-up on the queue.
     """
 
-    def __init__(self, home: Home, runs: Runs, clock: Clock, publish: Callable[[str, int], None]) -> None:
+    def __init__(
+        self, home: Home, runs: Runs, clock: Clock, publish: Callable[[str, int], None], stop_mark: int
+    ) -> None:
         self._db = Database.open(home.database)
+        self._file = home.database
+        self._inode = home.database.stat().st_ino
         self._runs = runs
         self._run_folder = home.run
         self._clock = clock
         self._publish = publish
+        self._stop_mark = stop_mark
         self._version = -1
         self._looked = self._rescued = float("-inf")
         self._beats: dict[tuple[str, int], tuple[int, float]] = {}
-        self.started_at = millis(clock.now())
+        self._is_known = False
+        self._must_forget = True
+        self._started_at = millis(clock.now())
 
-    def hello(self) -> None:
-        """Write down this worker for `mex worker status`."""
+    def _hello(self) -> None:
+        """Write down this worker for `mex worker status`, and strike out those that are no more."""
+        dead = [row["owner"] for row in self._db.all(workers.all_rows()) if not self._lives(row["owner"])]
+        hello = workers.hello(self._runs.owner, socket.gethostname(), os.getpid(), __version__, self._started_at)
         with self._db.transaction() as tx:
-            tx.run(workers.hello(self._runs.owner, socket.gethostname(), os.getpid(), __version__, self.started_at))
+            tx.run(*(workers.gone(owner) for owner in dead), hello)
+        self._is_known = True
+
+    def _lives(self, owner: str) -> bool:
+        return lease.is_alive(self._run_folder, owner)
 
     def goodbye(self) -> None:
         """Remove this worker's row and close the database."""
-        with self._db.transaction() as tx:
-            tx.run(workers.gone(self._runs.owner))
-        self.settle()
+        with suppress(MexError):
+            with self._db.transaction() as tx:
+                tx.run(workers.gone(self._runs.owner))
+            self.settle()
         self._db.close()
 
     def settle(self) -> None:
         """Bring everything from the WAL into mex.db, so that a plain copy of it at rest is complete (product D6)."""
-        self._db.script("PRAGMA wal_checkpoint(TRUNCATE);")
+        wal = self._file.with_name(self._file.name + "-wal")
+        if wal.exists() and wal.stat().st_size:
+            self._db.script("PRAGMA wal_checkpoint(TRUNCATE);")
 
     def tick(self) -> None:
-        """Look once: cheap while nothing has changed (one PRAGMA)."""
+        """Look once: cheap while nothing has changed (one PRAGMA). What fails (a locked file, a full disk) comes again."""
         moment = monotonic()
+        if not self._is_known:
+            self._hello()
+        if self._must_forget:
+            with self._db.transaction() as tx:
+                tx.run(jobs.forget_published())
+            self._must_forget, self._version = False, -1
         if moment - self._rescued >= RESCUE_SECONDS:
             self._rescued = moment
             self.rescue()
-            self._db.run(workers.seen(self._runs.owner, self._now()))
         version = self._db.data_version()
         if version != self._version or moment - self._looked >= LOOK_SECONDS:
             self._version, self._looked = version, moment
@@ -87,9 +116,17 @@ class Watch:
         abandoned = [(job, how) for job in running if (how := self._abandoned(job, moment)) is not None]
         for job, how in abandoned:
             endings.leave(self._db, job, endings.for_crash(job, now, how=how), now)
-        with self._db.transaction() as tx:
-            tx.run(jobs.clamp_waits(now + LONGEST_WAIT_MS))
+        self._clamp(now)
         return len(abandoned)
+
+    def _clamp(self, now: int) -> None:
+        """Undo what a clock that was set back has put off; nothing is written while nothing is."""
+        latest = now + LONGEST_WAIT_MS
+        if self._db.first(jobs.has_later(latest)) or any(
+            row["paused_until"] > latest for row in self._db.all(workers.paused(now))
+        ):
+            with self._db.transaction() as tx:
+                tx.run(jobs.clamp_waits(latest), workers.clamp_pauses(now, latest))
 
     def _last_beat(self, job: Job, moment: float) -> tuple[int, float]:
         """(beat, when this rescuer first saw that beat)."""
@@ -102,24 +139,26 @@ class Watch:
         if owner == self._runs.owner:
             lost = not self._runs.runs(job.id, job.fence) and silent > OWN_SILENCE_SECONDS
             return "rescued:dead" if lost else None
-        if not lease.is_alive(self._run_folder, owner):
+        if not self._lives(owner):
             return "rescued:dead"
         return "rescued:lease" if silent > LEASE_SECONDS else None
 
     def forget_published(self) -> None:
-        """Publish everything again: the queue file is new or was lost."""
-        with self._db.transaction() as tx:
-            tx.run(jobs.forget_published())
-        self._version = -1
+        """Have the next tick publish everything again: the queue file is new, or a wake-up came to nothing."""
+        self._must_forget = True
 
     def has_work(self) -> bool:
         """True when something runs here or waits for its moment; what is paused for a person does not count."""
         return not self._runs.is_idle or self._db.first(jobs.has_work(self._now())) is not None
 
     def stop_asked(self) -> bool:
-        """True when a stop was asked for after this worker started."""
-        asked = self._db.first(workers.stop_asked_at())
-        return asked is not None and asked >= self.started_at
+        """True when a stop was asked for since the mark this worker began with, or mex.db is another file now."""
+        if self._db.first(workers.stop_mark()) not in (None, self._stop_mark):
+            return True
+        try:
+            return self._file.stat().st_ino != self._inode
+        except OSError:
+            return True
 
     def _now(self) -> int:
         return millis(self._clock.now())

@@ -73,16 +73,25 @@ def start(app: App, *options: str, timeout: float = 10.0) -> bool:
 
 def stop(app: App, timeout: float = 30.0) -> bool:
     """Ask the worker to finish and leave, and wait for it; False when none ran. Its jobs stay queued for the next."""
-    if not is_running(app.home):
+    live = _live_owners(app)
+    if not is_running(app.home) and not live:
         return False
     with app.db.transaction() as tx:
         tx.run(workers.ask_stop(millis(app.clock.now())))
     deadline = time.monotonic() + timeout
-    while is_running(app.home):
+    while is_running(app.home) or any(_lives(app, owner) for owner in live):
         if time.monotonic() >= deadline:
             raise ExternalError("worker_not_stopped", seconds=int(timeout))
         time.sleep(0.05)
     return True
+
+
+def _live_owners(app: App) -> list[str]:
+    return [row["owner"] for row in app.db.all(workers.all_rows()) if _lives(app, row["owner"])]
+
+
+def _lives(app: App, owner: str) -> bool:
+    return lease.is_held(app.home.run / f"{owner}.lock")
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +115,7 @@ class WorkerStatus:
 
 def status(app: App) -> WorkerStatus:
     """Return how the worker is; whether a process lives is asked of the kernel."""
-    rows = [row for row in app.db.all(workers.all_rows()) if lease.is_held(app.home.run / f"{row['owner']}.lock")]
+    rows = [row for row in app.db.all(workers.all_rows()) if _lives(app, row["owner"])]
     live = tuple(
         {key: row[key] for key in ("owner", "host", "pid", "version")}
         | {"started_at": iso_of_millis(row["started_at"]), "seen_at": iso_of_millis(row["seen_at"])}
@@ -120,5 +129,5 @@ def status(app: App) -> WorkerStatus:
 
 
 def will_run(app: App) -> bool:
-    """True when some live process may run waiting jobs."""
-    return is_running(app.home) or bool(app.db.all(jobs.running()))
+    """True when a live process may run waiting jobs."""
+    return is_running(app.home) or any(_lives(app, job.lease_owner or "") for job in app.db.all(jobs.running()))

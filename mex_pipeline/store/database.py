@@ -30,6 +30,8 @@ def translated(error: sqlite3.Error | UnicodeEncodeError, path: str) -> MexError
     if isinstance(error, sqlite3.OperationalError):
         if "locked" in text or "busy" in text:
             return DatabaseBusy(path=path)
+        if "disk i/o error" in text:
+            return ExternalError("disk_error", path=path)
         if "full" in text:
             return ExternalError("disk_full", path=path)
         if "readonly" in text or "unable to open" in text:

@@ -217,10 +217,17 @@ def has_work(now: int) -> Query[int]:
     )
 
 
+def has_later(latest: int) -> Query[int]:
+    """1 when some job waits beyond `latest`."""
+    return Query(
+        f"SELECT 1 AS n FROM jobs WHERE {_WAITING} AND available_at > :latest LIMIT 1", {"latest": latest}, value("n")
+    )
+
+
 def clamp_waits(latest: int) -> Statement:
-    """Keep a clock that was set back from parking a retry for longer than the longest wait."""
+    """Keep a clock that was set back from parking a job for longer than the longest wait."""
     return Statement(
-        "UPDATE jobs SET available_at = :latest WHERE state = 'retrying' AND available_at > :latest", {"latest": latest}
+        f"UPDATE jobs SET available_at = :latest WHERE {_WAITING} AND available_at > :latest", {"latest": latest}
     )
 
 

@@ -14,11 +14,6 @@ def hello(owner: str, host: str, pid: int, version: str, now: int) -> Statement:
     )
 
 
-def seen(owner: str, now: int) -> Statement:
-    """Note that the worker is still there."""
-    return Statement("UPDATE workers SET seen_at = :now WHERE owner = :owner", {"owner": owner, "now": now})
-
-
 def gone(owner: str) -> Statement:
     """Remove a worker that ended."""
     return Statement("DELETE FROM workers WHERE owner = :owner", {"owner": owner})
@@ -35,6 +30,13 @@ def pause(scope: str, until: int, reason: str, now: int) -> Statement:
         "INSERT INTO queue_control (scope, paused_until, reason, at) VALUES (:scope, :until, :reason, :now) "
         "ON CONFLICT (scope) DO UPDATE SET paused_until = :until, reason = :reason, at = :now",
         {"scope": scope, "until": until, "reason": reason, "now": now},
+    )
+
+
+def clamp_pauses(now: int, latest: int) -> Statement:
+    """Keep a clock that was set back from stretching a pause."""
+    return Statement(
+        "UPDATE queue_control SET paused_until = :now WHERE paused_until > :latest", {"now": now, "latest": latest}
     )
 
 
@@ -56,14 +58,14 @@ STOP = "worker:stop"
 
 
 def ask_stop(now: int) -> Statement:
-    """Ask every worker that started before `now` to finish and leave."""
+    """Ask every worker that runs now to finish and leave: they see that the mark has changed, whatever the clock says."""
     return Statement(
         "INSERT INTO queue_control (scope, paused_until, reason, at) VALUES (:scope, NULL, NULL, :now) "
-        "ON CONFLICT (scope) DO UPDATE SET at = :now",
+        "ON CONFLICT (scope) DO UPDATE SET at = max(at + 1, :now)",
         {"scope": STOP, "now": now},
     )
 
 
-def stop_asked_at() -> Query[int]:
-    """When a stop was last asked for (ms)."""
+def stop_mark() -> Query[int]:
+    """A number that changes with every request to stop."""
     return Query("SELECT at FROM queue_control WHERE scope = :scope", {"scope": STOP}, value("at"))

@@ -8,12 +8,11 @@ from tests.support.gateways import Gateway
 from tests.support.jobs import T0, claimed, submitted
 
 
-def test_a_worker_is_written_down_seen_and_removed(db: Gateway) -> None:
+def test_a_worker_is_written_down_and_removed(db: Gateway) -> None:
     db.run(workers.hello("o2", "host", 2, "1.0", T0 + 1), workers.hello("o1", "host", 1, "1.0", T0))
-    db.run(workers.seen("o1", T0 + 9))
     first, second = db.all(workers.all_rows())
     assert first == {
-        "owner": "o1", "host": "host", "pid": 1, "version": "1.0", "started_at": T0, "seen_at": T0 + 9, "state": "running",
+        "owner": "o1", "host": "host", "pid": 1, "version": "1.0", "started_at": T0, "seen_at": T0, "state": "running",
     }  # fmt: skip
     assert second["owner"] == "o2"
     db.run(workers.gone("o1"), workers.gone("nobody"))
@@ -39,10 +38,13 @@ def test_a_pause_ends_by_time_or_by_hand_and_a_later_one_replaces_it(db: Gateway
     assert db.all(workers.paused(T0 + 6)) == []
 
 
-def test_a_stop_is_a_moment_and_pauses_nothing(db: Gateway) -> None:
-    assert db.first(workers.stop_asked_at()) is None
-    db.run(workers.ask_stop(T0), workers.ask_stop(T0 + 5))
-    assert db.first(workers.stop_asked_at()) == T0 + 5
+def test_a_stop_changes_a_mark_whatever_the_clock_says_and_pauses_nothing(db: Gateway) -> None:
+    marks = [db.first(workers.stop_mark())]
+    for at in (T0, T0 + 5, T0 + 5, T0 - 1_000):
+        db.run(workers.ask_stop(at))
+        marks.append(db.first(workers.stop_mark()))
+    assert marks[0] is None
+    assert len(set(marks)) == len(marks)
     assert db.all(workers.paused(T0)) == []
 
 

@@ -144,7 +144,7 @@ def test_foreign_messages_in_the_queue_run_nothing_and_hold_up_nothing(tmp_path:
             return (Path.touch, (trap,))
 
     with worker():
-        until((home / "queue.db").exists)
+        until(lambda: mex("worker", "status", "--json").json["workers"])  # written by the first tick: the queue is open
         rows = [
             pickle.dumps(Bomb()),
             b'{"v": 2}',

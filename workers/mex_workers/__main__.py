@@ -3,6 +3,7 @@
 import argparse
 import os
 import sys
+import threading
 
 from mex_pipeline import __version__
 from mex_pipeline.bootstrap import describe, say, worker_settings
@@ -28,6 +29,8 @@ def main() -> None:
     except MexError as error:
         sys.stderr.write(describe(error) + "\n")
         sys.exit(error.exit_code)
+    if any(thread is not threading.main_thread() and not thread.daemon for thread in threading.enumerate()):
+        os._exit(0)  # a job that hangs outlived the drain; its claim is fenced, and the process must not stay for it
     if not started:
         sys.stderr.write(say("note.worker_runs_already") + "\n")
 

@@ -4,6 +4,7 @@ import asyncio
 import logging
 import os
 import time
+from contextlib import suppress
 
 from mex_pipeline import __version__, lease
 from mex_pipeline.bootstrap import run_job
@@ -13,7 +14,7 @@ from mex_pipeline.jobqueue import JobQueue
 from mex_pipeline.logs import open_worker_log
 from mex_pipeline.paths import Home
 from mex_pipeline.services.heartbeat import Runs
-from mex_pipeline.services.watch import Watch
+from mex_pipeline.services.watch import Watch, stop_mark
 from mex_pipeline.services.workers import lock_file
 
 log = logging.getLogger("mex.worker")
@@ -24,16 +25,18 @@ def run(home: Home, *, threads: int, idle: float | None, extra: bool) -> bool:
 
     `extra` runs beside another worker: the claims keep them apart.
     """
+    mark = stop_mark(home)
     lock = lease.FileLock(lock_file(home))
     if not extra and not _acquire(lock):
         return False
-    lock.note(f"{os.getpid()} {__version__}\n")
+    with suppress(OSError):
+        lock.note(f"{os.getpid()} {__version__}\n")
     open_worker_log(home.logs / "worker.log")
     owner = lease.Owner(home.run)
     try:
         with Runs(owner.name, home.database, SystemClock()) as runs:
             log.info("started", extra={"threads": threads, "version": __version__})
-            _Worker(home, runs, idle).serve(threads, lock, extra=extra)
+            _Worker(home, runs, idle, lock, mark).serve(threads, extra=extra)
     finally:
         owner.close()
         lock.release()
@@ -53,36 +56,39 @@ def _acquire(lock: lease.FileLock) -> bool:
 class _Worker:
     """What the consumer's threads share."""
 
-    def __init__(self, home: Home, runs: Runs, idle: float | None) -> None:
+    def __init__(self, home: Home, runs: Runs, idle: float | None, lock: lease.FileLock, mark: int) -> None:
         self._home = home
         self._runs = runs
         self._idle = idle
+        self._lock = lock
         self._queue = JobQueue(home.queue, self._handle, on_lost=self._on_lost)
-        self._watch = Watch(home, runs, SystemClock(), self._queue.publish)
+        self._watch = Watch(home, runs, SystemClock(), self._queue.publish, mark)
         self._busy_at = self._looked_at = monotonic()
-        self._is_resting = False
 
-    def serve(self, threads: int, lock: lease.FileLock, *, extra: bool) -> None:
+    def serve(self, threads: int, *, extra: bool) -> None:
         """Work until told to stop or idle for long enough.
 
         Before it leaves, an idle worker gives its lock back and looks once more: a job that was queued in between saw a
         live worker and started none.
         """
-        self._watch.hello()
         self._queue.open(fresh=not extra)
-        self._watch.forget_published()
         try:
             while True:
                 self._busy_at = monotonic()
-                self._queue.run(threads=threads, tick=self._tick, on_signal=self._runs.stop.set)
+                self._queue.run(threads=threads, tick=self._tick, on_signal=self._drain)
                 if self._runs.stop.is_set():
                     break
-                lock.release()
-                if not self._watch.has_work() or not (extra or _acquire(lock)):
+                self._lock.release()
+                if not self._watch.has_work() or not (extra or _acquire(self._lock)):
                     break
         finally:
             self._queue.close()
             self._watch.goodbye()
+
+    def _drain(self) -> None:
+        """Put back what runs. The lock goes first: a job that is queued from now on starts another worker."""
+        self._lock.release()
+        self._runs.stop.set()
 
     def _handle(self, job_id: str) -> None:
         if self._runs.stop.is_set():
@@ -92,6 +98,7 @@ class _Worker:
             ran = asyncio.run(run_job(self._home, job_id, self._runs))
         except MexError as error:
             log.warning("job", extra={"job": job_id, "error": error.code})
+            self._watch.forget_published()  # the wake-up was used up, and nothing came of it
             return
         if ran:
             log.info("job", extra={"job": job_id, "ms": int(1000 * (monotonic() - started))})
@@ -104,19 +111,17 @@ class _Worker:
                 return
             self._looked_at = moment
             if self._watch.stop_asked():
-                self._runs.stop.set()
+                self._drain()
                 self._queue.leave()
             elif self._watch.has_work():
-                self._busy_at, self._is_resting = moment, False
+                self._busy_at = moment
             else:
                 self._rest(moment)
         except MexError as error:
             log.warning("tick", extra={"error": error.code})
 
     def _rest(self, moment: float) -> None:
-        if not self._is_resting:
-            self._is_resting = True
-            self._watch.settle()
+        self._watch.settle()
         if self._idle is not None and moment - self._busy_at >= self._idle:
             self._queue.leave()
 
