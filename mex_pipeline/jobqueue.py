@@ -128,16 +128,17 @@ class JobQueue:
             with suppress(sqlite3.Error, OSError):  # a full disk: `dequeue` and `publish` heal it when there is room
                 self._replace()
 
-    def publish(self, job_id: str, priority: int) -> None:
-        """Put a wake-up on the queue; a queue file that is gone or broken is made anew first."""
-        if not self._path.exists():
-            self.heal()
+    def publish(self, job_id: str, priority: int) -> bool:
+        """Put a wake-up on the queue; a file that is gone or broken is made anew first. False when it could not be sent."""
         try:
+            if not self._path.exists():
+                self.heal()
             self._huey.enqueue(self._task.s(job_id, priority=priority))
         except sqlite3.DatabaseError:
-            with suppress(sqlite3.Error, OSError):  # what cannot be sent now is due again on the next look
+            with suppress(sqlite3.Error, OSError):
                 self.heal()
-                self._huey.enqueue(self._task.s(job_id, priority=priority))
+            return False
+        return True
 
     def heal(self) -> None:
         """Replace a queue file that cannot be read, and have everything published again."""

@@ -1,9 +1,7 @@
 """How a run ends: what each error means for its job, and the one guarded move out of `running` (docs/jobs.md)."""
 
-import asyncio
 import random
-from collections.abc import Awaitable, Callable
-from typing import Any, TypeVar
+from typing import Any
 
 from mex_pipeline.clock import iso_of_millis
 from mex_pipeline.domain.job import MAX_BAD_OUTPUTS, MAX_CRASHES, Ending, Job, JobState, Outcome, backoff_ms
@@ -19,11 +17,8 @@ from mex_pipeline.errors import (
 )
 from mex_pipeline.services.jobs import PAUSED_REASONS, SETTINGS
 from mex_pipeline.store import jobs, usage, workers
-from mex_pipeline.store.async_database import AsyncDatabase
 from mex_pipeline.store.database import Database
 from mex_pipeline.store.sql import Statement
-
-T = TypeVar("T")
 
 PAUSE_MS = 600_000
 """How long a pause that waits for a person lasts before the endpoint is tried once more by itself."""
@@ -100,7 +95,7 @@ def record(error: MexError, job: Job, now: int) -> dict[str, Any]:
     }
 
 
-def _after(job: Job, ending: Ending, sibling: str | None, now: int) -> list[Statement]:
+def consequences(job: Job, ending: Ending, sibling: str | None, now: int) -> list[Statement]:
     """What follows in the same transaction once the guarded move has succeeded."""
     follow = [jobs.wake_followers(job.lock_key), jobs.event(job.id, now, ending.state, job.fence, ending.reason)]
     if sibling is not None and ending.state.is_waiting:
@@ -112,7 +107,7 @@ def _after(job: Job, ending: Ending, sibling: str | None, now: int) -> list[Stat
     return follow
 
 
-def _unless_cancelled(ending: Ending, row: Job | None) -> Ending:
+def unless_cancelled(ending: Ending, row: Job | None) -> Ending:
     """A job that somebody asked to cancel does not wait for another run."""
     if row is not None and row.cancel_requested and ending.state.is_waiting:
         return Ending(JobState.CANCELLED, "user", error=ending.error, crashed=ending.crashed)
@@ -123,35 +118,9 @@ def leave(db: Database, job: Job, ending: Ending, now: int) -> bool:
     """End a run in one transaction; False when the job belongs to a later claim."""
     with db.transaction() as tx:
         row = tx.first(jobs.one(job.id))
-        ending = _unless_cancelled(ending, row)
+        ending = unless_cancelled(ending, row)
         sibling = tx.first(jobs.waiting_sibling(job))
         if tx.run(jobs.leave(job, ending, sibling, now)) != 1:
             return False
-        tx.run(*_after(job, ending, sibling, now))
-    return True
-
-
-async def leave_async(db: AsyncDatabase, job: Job, ending: Ending, now: int) -> bool:
-    """The same move through the asynchronous gateway, tried again while the file is locked: the fence makes it safe."""
-    return await patiently(lambda: _leave_once(db, job, ending, now))
-
-
-async def patiently(step: Callable[[], Awaitable[T]], tries: int = 5) -> T:
-    """Return what `step` returns, again and again while another process holds the write lock; then DatabaseBusy."""
-    for attempt in range(1, tries):
-        try:
-            return await step()
-        except DatabaseBusy:
-            await asyncio.sleep(0.2 * attempt)
-    return await step()
-
-
-async def _leave_once(db: AsyncDatabase, job: Job, ending: Ending, now: int) -> bool:
-    async with db.transaction() as tx:
-        row = await tx.first(jobs.one(job.id))
-        ending = _unless_cancelled(ending, row)
-        sibling = await tx.first(jobs.waiting_sibling(job))
-        if await tx.run(jobs.leave(job, ending, sibling, now)) != 1:
-            return False
-        await tx.run(*_after(job, ending, sibling, now))
+        tx.run(*consequences(job, ending, sibling, now))
     return True

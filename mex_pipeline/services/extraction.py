@@ -15,7 +15,7 @@ from mex_pipeline.domain.candidate import About
 from mex_pipeline.domain.evidence import Origin
 from mex_pipeline.domain.job import Ending, Job, JobState
 from mex_pipeline.errors import LeaseLost, MexError
-from mex_pipeline.services import endings
+from mex_pipeline.services import async_endings, endings
 from mex_pipeline.services.commit import commit
 from mex_pipeline.services.extractor import Task
 from mex_pipeline.services.heartbeat import Interrupted, Runs
@@ -40,12 +40,12 @@ async def execute(app: AsyncApp, job_id: str, runs: Runs) -> bool:
     try:
         ending = await _ending(app, job, runs)
         if ending is not None:
-            await endings.leave_async(app.db, job, ending, _now(app))
+            await async_endings.leave(app.db, job, ending, _now(app))
     except asyncio.CancelledError:
         # Interrupted at the terminal: a foreground job ends, one of the background goes back to the queue.
         back = Ending(JobState.QUEUED, "shutdown", available_at=_now(app), gives_back=True)
         ending = Ending(JobState.CANCELLED, "user") if job.is_foreground else back
-        await asyncio.shield(endings.leave_async(app.db, job, ending, _now(app)))
+        await asyncio.shield(async_endings.leave(app.db, job, ending, _now(app)))
         raise
     finally:
         runs.end(job)
@@ -113,7 +113,7 @@ async def _run(app: AsyncApp, job: Job) -> None:
 
 async def _commit(app: AsyncApp, job: Job, reading: Reading, thought: Thought, withheld: int) -> None:
     """Commit, again when the file was locked: the fence makes the repetition harmless."""
-    await endings.patiently(lambda: commit(app, job, reading, thought, withheld=withheld))
+    await async_endings.patiently(lambda: commit(app, job, reading, thought, withheld=withheld))
 
 
 async def _gather(app: AsyncApp, job: Job, reading: Reading) -> tuple[tuple[Asked, ...], int]:

@@ -12,7 +12,7 @@ from mex_pipeline.errors import LLMBadReply
 from mex_pipeline.llm.contract import ParsedReply, parse_reply
 from mex_pipeline.llm.port import LLM, Completion, Message, ResponseFormat, Usage
 from mex_pipeline.llm.prompts import Prompts, build_messages, example_values, reminder
-from mex_pipeline.services.endings import patiently
+from mex_pipeline.services.async_endings import patiently
 from mex_pipeline.services.extractor import Extracted, ExtractorKind, Task
 from mex_pipeline.store import usage
 from mex_pipeline.store.async_database import AsyncDatabase

@@ -31,11 +31,11 @@ def stop_mark(home: Home) -> int:
 class Watch:
     """Looks at the jobs on every tick. A wake-up is only a hint: the claim decides, so sending it twice is harmless.
 
-    `publish(job_id, priority)` puts a wake-up on the queue.
+    `publish(job_id, priority)` puts a wake-up on the queue; False when it could not.
     """
 
     def __init__(
-        self, home: Home, runs: Runs, clock: Clock, publish: Callable[[str, int], None], stop_mark: int
+        self, home: Home, runs: Runs, clock: Clock, publish: Callable[[str, int], bool], stop_mark: int
     ) -> None:
         self._db = Database.open(home.database)
         self._file = home.database
@@ -97,13 +97,11 @@ class Watch:
     def relay(self) -> int:
         """Publish every due job: first the wake-up, then the mark, so that a crash doubles a hint and never loses one."""
         now = self._now()
-        due = self._db.all(jobs.due(now))
-        for job_id, priority in due:
-            self._publish(job_id, priority)
-        if due:
+        sent = [job_id for job_id, priority in self._db.all(jobs.due(now)) if self._publish(job_id, priority)]
+        if sent:
             with self._db.transaction() as tx:
-                tx.run(*(jobs.mark_published(job_id, now) for job_id, _ in due))
-        return len(due)
+                tx.run(*(jobs.mark_published(job_id, now) for job_id in sent))
+        return len(sent)
 
     def rescue(self) -> int:
         """Take back jobs whose process is dead (its file lock is free), or silent for a lease on our own clock.

@@ -191,7 +191,7 @@ def test_a_long_talk_is_asked_in_chunks_that_carry_context(model: ModelServer, t
     for number in range(8):
         session.user(f"第{number}件事：" + "说了很多话" * 20)
     result = mex("extract", "--file", str(session.path), "--json", MEX_EXTRACTION_CHUNK_TOKENS="400").json
-    asked = sorted((turns(request) for request in model.requests()), key=lambda sent: sent[0]["text"])
+    asked = sorted((turns(request) for request in model.requests()), key=lambda sent: sent[-1]["text"])
     assert result["usage"]["calls"] == len(asked) == 4
     assert [sum(bool(turn.get("context")) for turn in sent) for sent in asked] == [0, 2, 2, 2]
 

@@ -96,9 +96,10 @@ class _Worker:
         started = monotonic()
         try:
             ran = asyncio.run(run_job(self._home, job_id, self._runs))
-        except MexError as error:
-            log.warning("job", extra={"job": job_id, "error": error.code})
-            self._watch.forget_published()  # the wake-up was used up, and nothing came of it
+        except Exception as error:  # noqa: BLE001 - whatever it was, the wake-up was used up and nothing came of it
+            log.warning("job", extra={"job": job_id, "error": getattr(error, "code", type(error).__name__)})
+            self._runs.stop.wait(1.0)
+            self._watch.forget_published()
             return
         if ran:
             log.info("job", extra={"job": job_id, "ms": int(1000 * (monotonic() - started))})
