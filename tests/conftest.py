@@ -2,9 +2,13 @@
 
 import os
 import socket
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+from tests.support.model_server import ModelServer, running
+from tests.support.program import mex
 
 _AGENT_MARKS = ("CLAUDECODE", "OPENCODE", "GEMINI_CLI")
 
@@ -36,3 +40,11 @@ def loopback_only(monkeypatch: pytest.MonkeyPatch) -> None:
         connect(self, address)  # type: ignore[arg-type]
 
     monkeypatch.setattr(socket.socket, "connect", guarded)
+
+
+@pytest.fixture
+def model(tmp_path: Path, home: Path) -> Iterator[ModelServer]:
+    """A model endpoint in a process of its own, and a home that is configured for it."""
+    with running(tmp_path / "model") as server:
+        mex("config", "llm", "--provider", "custom", "--base-url", server.url, "--api-key", "sk-test", "--model", "m1")
+        yield server

@@ -1,7 +1,6 @@
 """`mex extract` in the foreground, through the model and through the rules."""
 
 import sqlite3
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -9,14 +8,6 @@ import pytest
 from tests.support.model_server import ModelServer, reply, running, turns
 from tests.support.program import contents, memories, mex, write
 from tests.support.sessions import SessionFile
-
-
-@pytest.fixture
-def model(tmp_path: Path, home: Path) -> Iterator[ModelServer]:
-    """A configured model endpoint."""
-    with running(tmp_path / "model") as server:
-        mex("config", "llm", "--provider", "custom", "--base-url", server.url, "--api-key", "sk-test", "--model", "m1")
-        yield server
 
 
 @pytest.fixture

@@ -2,13 +2,12 @@
 
 import json
 import socket
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.support.model_server import ModelServer, reply, running
+from tests.support.model_server import ModelServer, reply
 from tests.support.program import memories, mex, until, worker
 from tests.support.sessions import SessionFile
 
@@ -22,14 +21,6 @@ FAULTS: dict[str, tuple[dict[str, Any], str, int]] = {
     "babbling": ({"reply": "Sure! I would be happy to help."}, "llm_bad_reply", 2),
     "a web page": ({"body": "<html>hello</html>", "headers": {"content-type": "text/html"}}, "llm_not_an_api", 2),
 }
-
-
-@pytest.fixture
-def model(tmp_path: Path, home: Path) -> Iterator[ModelServer]:
-    """A configured model endpoint."""
-    with running(tmp_path / "model") as server:
-        mex("config", "llm", "--provider", "custom", "--base-url", server.url, "--api-key", "sk-test", "--model", "m1")
-        yield server
 
 
 @pytest.fixture

@@ -13,20 +13,12 @@ from typing import Any
 
 import pytest
 
-from tests.support.model_server import ModelServer, reply, running
+from tests.support.model_server import ModelServer, reply
 from tests.support.program import QUIET, contents, mex, until, worker
 from tests.support.sessions import SessionFile
 
 ALONE = {"MEX_WORKER_AUTOSTART": "false"}
 NAME = {"topic": "basic_info", "sub_topic": "name", "content": "林晓舟", "quote": "我叫林晓舟", "turn": 1}
-
-
-@pytest.fixture
-def model(tmp_path: Path, home: Path) -> Iterator[ModelServer]:
-    """A configured model endpoint."""
-    with running(tmp_path / "model") as server:
-        mex("config", "llm", "--base-url", server.url, "--api-key", "k", "--model", "m1")
-        yield server
 
 
 def submit(path: Path) -> str:

@@ -5,26 +5,17 @@ import sqlite3
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.support.model_server import ModelServer, reply, running, turns
+from tests.support.model_server import ModelServer, reply, turns
 from tests.support.program import contents, mex, until, worker
 from tests.support.sessions import SessionFile
 
 ALONE = {"MEX_WORKER_AUTOSTART": "false"}
-
-
-@pytest.fixture
-def model(tmp_path: Path, home: Path) -> Iterator[ModelServer]:
-    """A configured model endpoint."""
-    with running(tmp_path / "model") as server:
-        mex("config", "llm", "--provider", "custom", "--base-url", server.url, "--api-key", "k", "--model", "m1")
-        yield server
 
 
 def submit(path: Path) -> str:
