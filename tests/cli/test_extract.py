@@ -1,12 +1,11 @@
 """`mex extract` in the foreground, through the model and through the rules."""
 
-import sqlite3
 from pathlib import Path
 
 import pytest
 
 from tests.support.model_server import ModelServer, reply, running, turns
-from tests.support.program import contents, memories, mex, write
+from tests.support.program import contents, memories, mex, opened, write
 from tests.support.sessions import SessionFile
 
 
@@ -144,7 +143,7 @@ def test_given_text_is_the_users_own_words(model: ModelServer) -> None:
     other = mex("extract", "--subject", "other", "我在青禾科技做数据工程师。", "--json").json
     assert other["discarded"][0]["reason"] == "about_other"
     assert mex("extract", "-", stdin="我住在成都", ok=True).code == 0
-    with sqlite3.connect(Path(mex("config", "show").json["db_path"])) as db:
+    with opened(Path(mex("config", "show").json["db_path"])) as db:
         assert db.execute("SELECT count(*) FROM jobs WHERE given_text IS NOT NULL").fetchone() == (0,)
 
 

@@ -3,12 +3,13 @@
 import io
 import json
 import os
+import sqlite3
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from contextlib import closing, contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -148,3 +149,10 @@ def write(path: Path, *lines: str) -> Path:
     """Write a text file."""
     path.write_text("\n".join(lines), encoding="utf-8")
     return path
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[sqlite3.Connection]:
+    """Another program's connection to a database: committed and closed at the end."""
+    with closing(sqlite3.connect(path, timeout=10)) as connection, connection:
+        yield connection

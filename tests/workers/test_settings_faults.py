@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from tests.support.program import contents, mex, until, worker
+from tests.support.program import contents, mex, opened, until, worker
 from tests.support.sessions import SessionFile
 
 ALONE = {"MEX_WORKER_AUTOSTART": "false"}
@@ -30,9 +30,7 @@ def test_a_broken_schema_holds_a_job_and_is_told_with_file_and_place(tmp_path: P
 
 
 def _reason(home: Path) -> str | None:
-    import sqlite3
-
-    with sqlite3.connect(home / "mex.db") as db:
+    with opened(home / "mex.db") as db:
         return str(db.execute("SELECT reason FROM jobs").fetchone()[0])
 
 

@@ -2,7 +2,6 @@
 
 import os
 import signal
-import sqlite3
 import subprocess
 import sys
 import time
@@ -14,7 +13,7 @@ from typing import Any
 import pytest
 
 from tests.support.model_server import ModelServer, reply
-from tests.support.program import QUIET, contents, mex, until, worker
+from tests.support.program import QUIET, contents, mex, opened, until, worker
 from tests.support.sessions import SessionFile
 
 ALONE = {"MEX_WORKER_AUTOSTART": "false"}
@@ -34,7 +33,7 @@ def workers() -> list[dict[str, Any]]:
 @contextmanager
 def locked(home: Path) -> Iterator[None]:
     """Another program holds the write lock."""
-    with sqlite3.connect(home / "mex.db", isolation_level=None) as db:
+    with opened(home / "mex.db") as db:
         db.execute("BEGIN IMMEDIATE")
         yield
         db.execute("ROLLBACK")
@@ -43,7 +42,7 @@ def locked(home: Path) -> Iterator[None]:
 def test_a_stop_that_was_asked_for_in_the_future_stops_no_later_worker(tmp_path: Path, home: Path) -> None:
     """The clock was set back since: what counts is that the mark changes, not what time it names."""
     job = submit(SessionFile(tmp_path / "s.jsonl").user("我叫林晓舟").path)
-    with sqlite3.connect(home / "mex.db") as db:
+    with opened(home / "mex.db") as db:
         ahead = int((time.time() + 86_400) * 1000)
         db.execute("INSERT INTO queue_control (scope, at) VALUES ('worker:stop', ?)", (ahead,))
         db.execute("UPDATE jobs SET available_at = ?", (ahead,))
@@ -163,5 +162,5 @@ def test_what_a_command_writes_beside_an_idle_worker_gets_into_the_one_file(tmp_
         until(lambda: not (home / "mex.db-wal").exists() or (home / "mex.db-wal").stat().st_size == 0)
         copy = tmp_path / "copy.db"
         copy.write_bytes((home / "mex.db").read_bytes())
-    with sqlite3.connect(copy) as db:
+    with opened(copy) as db:
         assert db.execute("SELECT content FROM memories").fetchall() == [("手写的一条",)]

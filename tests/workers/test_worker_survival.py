@@ -1,7 +1,6 @@
 """Nothing lost, nothing twice: real workers that are killed, doubled, starved and told to leave."""
 
 import signal
-import sqlite3
 import subprocess
 import sys
 from collections import Counter
@@ -12,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.support.model_server import ModelServer, reply, turns
-from tests.support.program import contents, mex, until, worker
+from tests.support.program import contents, mex, opened, until, worker
 from tests.support.sessions import SessionFile
 
 ALONE = {"MEX_WORKER_AUTOSTART": "false"}
@@ -109,7 +108,7 @@ def test_jobs_outlive_the_queue_file(model: ModelServer, tmp_path: Path, home: P
 
 
 def _published(home: Path) -> int:
-    with sqlite3.connect(home / "mex.db") as db:
+    with opened(home / "mex.db") as db:
         query = "SELECT count(*) FROM jobs WHERE state = 'queued' AND published_at IS NOT NULL"
         return int(db.execute(query).fetchone()[0])
 
@@ -143,7 +142,7 @@ def test_foreign_messages_in_the_queue_run_nothing_and_hold_up_nothing(tmp_path:
             b"\xff\xfe",
             b'{"v": 1, "j": 7}',
         ]
-        with sqlite3.connect(home / "queue.db", timeout=10) as queue:
+        with opened(home / "queue.db") as queue:
             queue.executemany("INSERT INTO task (queue, data, priority) VALUES ('mex', ?, 9)", [(row,) for row in rows])
         job_id = submit(SessionFile(tmp_path / "s.jsonl").user("我叫林晓舟").path)
         mex("jobs", "wait", job_id, "--timeout", "30")
@@ -267,7 +266,7 @@ def test_a_plain_copy_of_mex_db_at_rest_is_complete(tmp_path: Path, home: Path) 
         until(lambda: not (home / "mex.db-wal").exists() or (home / "mex.db-wal").stat().st_size == 0)
         copy = tmp_path / "copy.db"
         copy.write_bytes((home / "mex.db").read_bytes())
-    with sqlite3.connect(copy) as db:
+    with opened(copy) as db:
         assert db.execute("SELECT content FROM memories").fetchall() == [("林晓舟",)]
 
 
@@ -278,7 +277,7 @@ def test_a_cancel_that_meets_a_retry_ends_the_job(model: ModelServer, tmp_path: 
         job_id = submit(SessionFile(tmp_path / "s.jsonl").user("我叫林晓舟").path)
         until(model.requests)
         # Written as `mex jobs cancel` writes it, at the very moment the answer arrives.
-        with sqlite3.connect(home / "mex.db", timeout=10) as db:
+        with opened(home / "mex.db") as db:
             model.release("go")
             db.execute("UPDATE jobs SET cancel_requested = 1 WHERE id = ?", (job_id,))
         ended = mex("jobs", "wait", job_id, "--timeout", "20", "--json", ok=False)
