@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 def open_app(language: Language) -> Iterator[App]:
     """Open the home for one command, made first when it does not exist (product A3)."""
     home = Home.from_environment()
-    is_new = setup.initialise(home, language)
-    found = settings.load(home.config)
-    with closing(setup.open_database(home)) as database:
+    database, is_new = setup.initialise(home, language)
+    with closing(database):
+        found = settings.load(home.config)
         schema, notices = load_schema(home)
         yield App(home, found, schema, database, SystemClock(), language, is_new, notices)
 
@@ -50,7 +50,7 @@ def worker_settings() -> tuple[Home, Settings]:
     """Return the home a worker serves, made when it does not exist, and its settings."""
     home = Home.from_environment()
     language = messages.choose(os.environ.get("MEX_LANG"))
-    setup.initialise(home, language)
+    setup.initialise(home, language)[0].close()
     found = settings.load(home.config)
     messages.activate(messages.choose(os.environ.get("MEX_LANG"), found.language))
     return home, found

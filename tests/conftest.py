@@ -4,6 +4,7 @@ import os
 import socket
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -33,11 +34,11 @@ def loopback_only(monkeypatch: pytest.MonkeyPatch) -> None:
     """A connection to anywhere else is a failure, not a bill."""
     connect = socket.socket.connect
 
-    def guarded(self: socket.socket, address: object) -> None:
+    def guarded(self: socket.socket, address: Any) -> None:
         host = address[0] if isinstance(address, tuple) else "local"
         if host not in ("127.0.0.1", "::1", "localhost", "local"):
             raise AssertionError(f"a test dialled {host}")
-        connect(self, address)  # type: ignore[arg-type]
+        connect(self, address)
 
     monkeypatch.setattr(socket.socket, "connect", guarded)
 

@@ -82,7 +82,7 @@ def test_a_home_that_is_a_file_is_the_users_error_and_one_that_cannot_be_made_th
     with pytest.raises(InvalidInput, match="home_is_file"):
         Home(tmp_path / "home").make()
     with pytest.raises(ExternalError) as caught:
-        Home(Path("/proc/mex")).make()
+        Home(tmp_path / "home" / "below").make()
     assert caught.value.code == "home_unwritable"
     assert caught.value.params["detail"]
 

@@ -19,7 +19,7 @@ from mex_pipeline.services import stats as stats_service
 
 def init(as_json: JsonOption = False, lang: LangOption = None) -> None:
     home = Home.from_environment()
-    setup.initialise(home, messages.active(), may_make_parents=True)
+    setup.initialise(home, messages.active(), may_make_parents=True)[0].close()
     paths = {
         "mex_home": str(home.root), "db_path": str(home.database), "schema_path": str(home.schema),
         "config_path": str(home.config),

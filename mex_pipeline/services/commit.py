@@ -11,7 +11,7 @@ from mex_pipeline.domain.job import MAX_ATTEMPTS, MAX_RUN_MS, Ending, Job, JobSt
 from mex_pipeline.domain.memory import Confidence, Memory
 from mex_pipeline.domain.reconcile import Snapshot, reconcile
 from mex_pipeline.domain.text import normalised
-from mex_pipeline.errors import LeaseLost
+from mex_pipeline.errors import LeaseLost, SourceGone, SourceUnreadable
 from mex_pipeline.services.reading import Reading, size_of
 from mex_pipeline.services.results import discarded_plain, memory_plain
 from mex_pipeline.services.thinking import Thought
@@ -97,8 +97,8 @@ def _follow_up(job: Job, reading: Reading, at: int) -> Job | None:
         return None
     try:
         grown = size_of(reading.path) != reading.looked_size
-    except Exception:  # noqa: BLE001 - a source that vanished now has been read; nothing follows
-        return None
+    except (SourceGone, SourceUnreadable):
+        return None  # it vanished, but what it held has been read: nothing follows
     if not grown:
         return None
     return Job(

@@ -17,15 +17,16 @@ from mex_pipeline.store import jobs, migrations, workers
 from mex_pipeline.store.database import Database
 
 
-def initialise(home: Home, language: str, *, may_make_parents: bool = False) -> bool:
-    """Make whatever the home lacks (folders, config.yaml, schema.yaml, mex.db); True when the database is new.
+def initialise(home: Home, language: str, *, may_make_parents: bool = False) -> tuple[Database, bool]:
+    """Make whatever the home lacks (folders, config.yaml, schema.yaml, mex.db) and return (its database, it is new).
 
-    Nothing that exists is changed, and a whole home that may only be read is left as it is. Raises InvalidInput when the
-    folder above is missing (product A6), unless `may_make_parents`.
+    Nothing that exists is changed, and a whole home that may only be read is left as it is and opened to be read
+    (product P2). Raises InvalidInput when the folder above is missing (product A6), unless `may_make_parents`.
     """
     if not may_make_parents:
         home.require_parent()
-    if not is_read_only(home):
+    is_read_only = home.database.exists() and not os.access(home.root, os.W_OK)
+    if not is_read_only:
         home.make()
     try:
         if not home.config.exists():
@@ -36,18 +37,12 @@ def initialise(home: Home, language: str, *, may_make_parents: bool = False) -> 
             write_private(home.schema, shipped("schema", f"{language}.yaml").read_text(encoding="utf-8"))
     except OSError as error:
         raise ExternalError("home_unwritable", path=str(home.root), detail=error.strerror or "") from error
-    with closing(open_database(home)) as database:
-        return migrations.ensure_current(database)
-
-
-def is_read_only(home: Home) -> bool:
-    """True for a home with a database whose folder cannot be written: queries still work (product P2)."""
-    return home.database.exists() and not os.access(home.root, os.W_OK)
-
-
-def open_database(home: Home) -> Database:
-    """Return a gateway to the home's database; a home that may only be read is opened to be read."""
-    return Database.open_to_read(home.database) if is_read_only(home) else Database.open(home.database)
+    database = Database.open_to_read(home.database) if is_read_only else Database.open(home.database)
+    try:
+        return database, migrations.ensure_current(database)
+    except BaseException:
+        database.close()
+        raise
 
 
 def configure_llm(

@@ -31,12 +31,10 @@ def stop_mark(home: Home) -> int:
 class Watch:
     """Looks at the jobs on every tick. A wake-up is only a hint: the claim decides, so sending it twice is harmless.
 
-    `publish(job_id, priority)` puts a wake-up on the queue; False when it could not.
+    `publish(job_id, priority)` puts a wake-up on the queue; False when it could not. `mark` is what `stop_mark` gave.
     """
 
-    def __init__(
-        self, home: Home, runs: Runs, clock: Clock, publish: Callable[[str, int], bool], stop_mark: int
-    ) -> None:
+    def __init__(self, home: Home, runs: Runs, clock: Clock, publish: Callable[[str, int], bool], mark: int) -> None:
         self._db = Database.open(home.database)
         self._file = home.database
         self._inode = home.database.stat().st_ino
@@ -44,7 +42,7 @@ class Watch:
         self._run_folder = home.run
         self._clock = clock
         self._publish = publish
-        self._stop_mark = stop_mark
+        self._stop_mark = mark
         self._version = -1
         self._looked = self._rescued = float("-inf")
         self._beats: dict[tuple[str, int], tuple[int, float]] = {}

@@ -34,7 +34,9 @@ made = 0
 for number in range(rounds):
     while not (folder / f"go{number}").exists():
         pass
-    made += setup.initialise(Home(folder / f"home{number}"), "en")
+    database, is_new = setup.initialise(Home(folder / f"home{number}"), "en")
+    database.close()
+    made += is_new
 print(made)
 """
 
