@@ -53,6 +53,11 @@ class Home:
         """The worker's log."""
         return self.root / "logs"
 
+    @property
+    def backups(self) -> Path:
+        """Copies of the database and exports that meX itself makes before it changes much."""
+        return self.root / "backups"
+
     def require_parent(self) -> None:
         """Raise InvalidInput when the folder above the home is missing: a mistyped MEX_HOME (product A6)."""
         if not self.root.parent.is_dir():
@@ -63,7 +68,7 @@ class Home:
         try:
             if self.root.exists() and not self.root.is_dir():
                 raise InvalidInput("home_is_file", path=str(self.root))
-            for folder in (self.root, self.run, self.logs):
+            for folder in (self.root, self.run, self.logs, self.backups):
                 folder.mkdir(mode=PRIVATE_FOLDER, parents=True, exist_ok=True)
             if not self.database.exists():
                 self.root.chmod(PRIVATE_FOLDER)  # a folder that was there before may be open to others

@@ -1,27 +1,15 @@
 """`mex add`, `mex get`, `mex list`."""
 
-import os
-import sys
-from enum import StrEnum
 from typing import Annotated
 
 import typer
 
 from mex_pipeline.cli import output
-from mex_pipeline.cli.options import JsonOption, LangOption, SubTopicOption, TopicOption, session, t
-from mex_pipeline.domain.memory import Actor, Confidence
+from mex_pipeline.cli.options import ByOption, JsonOption, LangOption, SubTopicOption, TopicOption, session, t, writer
+from mex_pipeline.domain.memory import Confidence
 from mex_pipeline.errors import InvalidInput
 from mex_pipeline.services import memories
 from mex_pipeline.services.results import history_plain, memory_plain, source_plain
-
-_AGENTS = ("CLAUDECODE", "OPENCODE", "GEMINI_CLI")
-
-
-class By(StrEnum):
-    """Who writes (product F4)."""
-
-    user = "user"
-    ai = "ai"
 
 
 def add(
@@ -31,11 +19,11 @@ def add(
     confidence: Annotated[Confidence | None, typer.Option("--confidence", help=t("help.confidence"))] = None,
     expires: Annotated[str | None, typer.Option("--expires", help=t("help.expires"))] = None,
     since: Annotated[str | None, typer.Option("--since", help=t("help.valid_since"))] = None,
-    by: Annotated[By | None, typer.Option("--by", help=t("help.by"))] = None,
+    by: ByOption = None,
     as_json: JsonOption = False,
     lang: LangOption = None,
 ) -> None:
-    actor = Actor(by) if by is not None else _writer()
+    actor = writer(by)
     with session() as app:
         memory = memories.add(
             app,
@@ -60,11 +48,11 @@ def update(
     confidence: Annotated[Confidence | None, typer.Option("--confidence", help=t("help.new_confidence"))] = None,
     expires: Annotated[str | None, typer.Option("--expires", help=t("help.expires"))] = None,
     clear_expires: Annotated[bool, typer.Option("--clear-expires", help=t("help.clear_expires"))] = False,
-    by: Annotated[By | None, typer.Option("--by", help=t("help.by"))] = None,
+    by: ByOption = None,
     as_json: JsonOption = False,
     lang: LangOption = None,
 ) -> None:
-    actor = Actor(by) if by is not None else _writer()
+    actor = writer(by)
     with session() as app:
         memory = memories.update(
             app,
@@ -80,12 +68,6 @@ def update(
         output.emit(
             memory_plain(memory), [t("done.updated", id=memory.id, content=output.content_text(memory, app.schema))]
         )
-
-
-def _writer() -> Actor:
-    """An agent that runs `mex` has its variable set and no terminal on stdin (product F4)."""
-    agent = any(os.environ.get(name) for name in _AGENTS) or any(name.startswith("CODEX_") for name in os.environ)
-    return Actor.AI if agent and not sys.stdin.isatty() else Actor.USER
 
 
 def get(

@@ -1,7 +1,10 @@
 """Options that several commands share."""
 
+import os
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from enum import StrEnum
 from typing import Annotated
 
 import typer
@@ -10,6 +13,7 @@ from mex_pipeline import messages
 from mex_pipeline.app import App
 from mex_pipeline.bootstrap import open_app
 from mex_pipeline.cli import output
+from mex_pipeline.domain.memory import Actor
 
 t = messages.text
 
@@ -25,6 +29,26 @@ JsonOption = Annotated[bool, typer.Option("--json", help=t("help.json"), callbac
 LangOption = Annotated[str | None, typer.Option("--lang", help=t("help.lang"), metavar="zh|en")]
 TopicOption = Annotated[str | None, typer.Option("--topic", help=t("help.topic"))]
 SubTopicOption = Annotated[str | None, typer.Option("--sub-topic", help=t("help.sub_topic"))]
+
+_AGENTS = ("CLAUDECODE", "OPENCODE", "GEMINI_CLI")
+
+
+class By(StrEnum):
+    """Who writes (product F4)."""
+
+    user = "user"
+    ai = "ai"
+
+
+ByOption = Annotated[By | None, typer.Option("--by", help=t("help.by"))]
+
+
+def writer(by: By | None) -> Actor:
+    """Return who writes: an agent that runs `mex` has its variable set and no terminal on stdin (product F4)."""
+    if by is not None:
+        return Actor(by)
+    agent = any(os.environ.get(name) for name in _AGENTS) or any(name.startswith("CODEX_") for name in os.environ)
+    return Actor.AI if agent and not sys.stdin.isatty() else Actor.USER
 
 
 @contextmanager

@@ -5,9 +5,12 @@ import os
 
 from mex_pipeline.domain.wording import Language
 from mex_pipeline.errors import MexError
-from mex_pipeline.messages import en, errors_en, errors_zh, zh
+from mex_pipeline.messages import en, errors_en, errors_zh, help_en, help_zh, zh
 
-CATALOGUES: dict[str, dict[str, str]] = {"zh": zh.TEXTS | errors_zh.TEXTS, "en": en.TEXTS | errors_en.TEXTS}
+CATALOGUES: dict[str, dict[str, str]] = {
+    "zh": zh.TEXTS | errors_zh.TEXTS | help_zh.TEXTS,
+    "en": en.TEXTS | errors_en.TEXTS | help_en.TEXTS,
+}
 
 _active: Language = "en"
 

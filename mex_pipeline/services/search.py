@@ -3,6 +3,7 @@
 from mex_pipeline.app import App
 from mex_pipeline.clock import iso, parse_moment
 from mex_pipeline.domain.memory import Memory
+from mex_pipeline.domain.selection import Selection
 from mex_pipeline.errors import InvalidInput
 from mex_pipeline.store import search
 
@@ -31,11 +32,13 @@ def find(
     return app.db.all(
         search.find(
             iso(now),
-            keyword=(keyword or "").strip() or None,
-            topic=topic,
-            sub_topic=sub_topic,
-            since=iso(parse_moment(since, now)) if since else None,
-            until=iso(parse_moment(until, now, end_of_day=True)) if until else None,
+            Selection(
+                keyword=(keyword or "").strip() or None,
+                topic=topic,
+                sub_topic=sub_topic,
+                since=iso(parse_moment(since, now)) if since else None,
+                until=iso(parse_moment(until, now, end_of_day=True)) if until else None,
+            ),
             limit=limit,
         )
     )

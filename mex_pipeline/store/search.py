@@ -3,8 +3,9 @@
 from typing import Any
 
 from mex_pipeline.domain.memory import Memory
+from mex_pipeline.domain.selection import Selection
 from mex_pipeline.store.memories import ACTIVE, SELECT, decode
-from mex_pipeline.store.sql import Query
+from mex_pipeline.store.sql import Query, where
 from mex_pipeline.store.tokens import is_exact, match_expression
 
 _WEIGHT = (
@@ -16,40 +17,41 @@ LONGEST_INDEXED = 200
 """Characters of a keyword the index is asked for: a phrase of many equal tokens takes it minutes."""
 
 
-def find(
-    now: str,
-    *,
-    keyword: str | None,
-    topic: str | None,
-    sub_topic: str | None,
-    since: str | None,
-    until: str | None,
-    limit: int,
-    offset: int = 0,
-) -> Query[Memory]:
-    """The active memories that match every given condition; `since` and `until` bound `created_at`.
+def find(now: str, wanted: Selection, *, limit: int, offset: int = 0) -> Query[Memory]:
+    """The memories a selection means; a negative limit means all.
 
     With a keyword the most relevant come first (bm25, then confidence), without one the newest. Any substring of a
     content finds it (product B2); the limit is applied after every filter.
     """
-    params: dict[str, Any] = {
-        "now": now, "topic": topic, "sub_topic": sub_topic, "since": since, "until": until,
-        "limit": limit, "offset": offset,
-    }  # fmt: skip
-    conditions = (
-        f"{ACTIVE} AND (:topic IS NULL OR topic = :topic) AND (:sub_topic IS NULL OR sub_topic = :sub_topic) "
-        "AND (:since IS NULL OR created_at >= :since) AND (:until IS NULL OR created_at <= :until)"
-    )
-    if keyword is None:
+    conditions, params = _conditions(now, wanted)
+    params |= {"limit": limit, "offset": offset}
+    if wanted.keyword is None:
         order = "created_at DESC, seq DESC"
-        return Query(f"{SELECT} WHERE {conditions} ORDER BY {order} LIMIT :limit OFFSET :offset", params, decode)
-    hits = _hits(keyword, params)
+        return Query(f"{SELECT} {conditions} ORDER BY {order} LIMIT :limit OFFSET :offset", params, decode)
+    hits = _hits(wanted.keyword, params)
     return Query(
-        f"{SELECT} JOIN ({hits}) AS hit ON hit.rowid = memories.seq WHERE {conditions} "
+        f"{SELECT} JOIN ({hits}) AS hit ON hit.rowid = memories.seq {conditions} "
         f"ORDER BY hit.score, {_WEIGHT} DESC, created_at DESC, seq DESC LIMIT :limit OFFSET :offset",
         params,
         decode,
     )
+
+
+def _conditions(now: str, wanted: Selection) -> tuple[str, dict[str, Any]]:
+    clause, params = where(
+        {
+            "topic = :topic": wanted.topic,
+            "sub_topic = :sub_topic": wanted.sub_topic,
+            "created_at >= :since": wanted.since,
+            "created_at <= :until": wanted.until,
+            "confidence = :confidence": wanted.confidence,
+            "is_ai_inferred = :ai_inferred": None if wanted.ai_inferred is None else int(wanted.ai_inferred),
+        }
+    )
+    if not wanted.include_forgotten:
+        clause = f"{clause} AND {ACTIVE}" if clause else f"WHERE {ACTIVE}"
+        params["now"] = now
+    return clause, params
 
 
 def _hits(keyword: str, params: dict[str, Any]) -> str:

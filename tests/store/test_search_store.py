@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from mex_pipeline.domain.memory import Confidence
+from mex_pipeline.domain.selection import Selection
 from mex_pipeline.errors import InvalidInput
 from mex_pipeline.store import memories, search
 from mex_pipeline.store.database import Database
@@ -38,9 +39,8 @@ QUERIES = (
 
 
 def found(db: Gateway, keyword: str | None, **changes) -> list[str]:
-    asked = {"topic": None, "sub_topic": None, "since": None, "until": None, "limit": 50} | changes
-    now = asked.pop("now", NOW)
-    return [hit.content for hit in db.all(search.find(now, keyword=keyword, **asked))]
+    now, page = changes.pop("now", NOW), {"limit": changes.pop("limit", 50), "offset": changes.pop("offset", 0)}
+    return [hit.content for hit in db.all(search.find(now, Selection(keyword, **changes), **page))]
 
 
 def intact(db: Gateway) -> None:
@@ -156,7 +156,7 @@ def test_the_best_match_comes_first_then_the_surest(db: Gateway) -> None:
     stored(db, "猫", confidence=Confidence.CONFIRMED)
     stored(db, "我养了一只猫，住在很远很远的地方，每天都要走很长的路")
     hits = db.all(
-        search.find(NOW, keyword="猫", topic=None, sub_topic=None, since=None, until=None, limit=9),
+        search.find(NOW, Selection("猫"), limit=9),
     )
     assert [hit.confidence for hit in hits] == [Confidence.CONFIRMED, Confidence.SPECULATED, Confidence.EXPLICIT]
 
