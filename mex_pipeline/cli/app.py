@@ -1,30 +1,20 @@
 """The Typer app: every command by name, in the order of its help."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
 from typing import Annotated, Any
 
 import typer
 import typer.main
 
 from mex_pipeline import __version__
-from mex_pipeline.cli import admin, extract, jobs, memory, output, query, worker
+from mex_pipeline.cli import output
 from mex_pipeline.cli.options import JsonOption, LangOption, t
 
 # Typer keeps its parser's error classes private; this public one tells their base in every version.
 UsageError: type[typer.BadParameter] = typer.BadParameter.__mro__[1]
 
-_app = typer.Typer(
-    name="mex",
-    help=t("help.mex"),
-    add_completion=False,
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-    invoke_without_command=True,
-)
 
-
-@_app.callback()
 def root(
     context: typer.Context,
     as_json: JsonOption = False,
@@ -35,41 +25,66 @@ def root(
         output.line(f"mex {__version__}")
         raise typer.Exit
     if context.invoked_subcommand is None:
-        admin.where_things_stand()
+        _function("admin:where_things_stand")()
 
 
 def _options(as_json: JsonOption = False, lang: LangOption = None) -> None:
     """Options stand before the command of a group too (product G7)."""
 
 
-def _group(name: str, commands: dict[str, Callable[..., None]]) -> None:
+_COMMANDS: dict[str, str | dict[str, str]] = {
+    "init": "admin:init",
+    "add": "memory:add",
+    "update": "memory:update",
+    "get": "memory:get",
+    "list": "memory:list_memories",
+    "search": "query:search",
+    "profile": "query:profile",
+    "extract": "extract:extract",
+    "transcript": "extract:transcript",
+    "stats": "admin:stats",
+    "jobs": {
+        "list": "jobs:list_jobs", "show": "jobs:show", "wait": "jobs:wait", "cancel": "jobs:cancel", "retry": "jobs:retry",
+    },
+    "worker": {"run": "worker:run", "start": "worker:start", "stop": "worker:stop", "status": "worker:status"},
+    "config": {"llm": "admin:config_llm", "show": "admin:config_show"},
+}  # fmt: skip
+"""Every command: the module below `cli` and the function, in the order of the help."""
+
+
+def build(arguments: Sequence[str] = ()) -> Callable[..., Any]:
+    """Return the commands as a callable that takes `args`, `prog_name` and `standalone_mode`.
+
+    When the arguments name a command, its module alone is imported: a query does not wait for what others need.
+    """
+    app = typer.Typer(
+        name="mex",
+        help=t("help.mex"),
+        add_completion=False,
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+        invoke_without_command=True,
+    )
+    app.callback()(root)
+    asked = next((one for one in arguments if one in _COMMANDS), None)
+    for name in _COMMANDS if asked is None else [asked]:
+        found = _COMMANDS[name]
+        if isinstance(found, str):
+            app.command(name, help=t(f"help.{name}"))(_function(found))
+        else:
+            app.add_typer(_group(name, found), name=name)
+    return typer.main.get_command(app)
+
+
+def _group(name: str, verbs: Mapping[str, str]) -> typer.Typer:
     group = typer.Typer(help=t(f"help.{name}"), no_args_is_help=False, rich_markup_mode=None, callback=_options)
-    for verb, function in commands.items():
-        group.command(verb, help=t(f"help.{name}.{verb}"))(function)
-    _app.add_typer(group, name=name)
+    for verb, found in verbs.items():
+        group.command(verb, help=t(f"help.{name}.{verb}"))(_function(found))
+    return group
 
 
-_COMMANDS: dict[str, Callable[..., None]] = {
-    "init": admin.init,
-    "add": memory.add,
-    "update": memory.update,
-    "get": memory.get,
-    "list": memory.list_memories,
-    "search": query.search,
-    "profile": query.profile,
-    "extract": extract.extract,
-    "transcript": extract.transcript,
-    "stats": admin.stats,
-}
-for _name, _function in _COMMANDS.items():
-    _app.command(_name, help=t(f"help.{_name}"))(_function)
-_group(
-    "jobs", {"list": jobs.list_jobs, "show": jobs.show, "wait": jobs.wait, "cancel": jobs.cancel, "retry": jobs.retry}
-)
-_group("worker", {"run": worker.run, "start": worker.start, "stop": worker.stop, "status": worker.status})
-_group("config", {"llm": admin.config_llm, "show": admin.config_show})
-
-
-def build() -> Callable[..., Any]:
-    """Return the command as a callable that takes `args`, `prog_name` and `standalone_mode`."""
-    return typer.main.get_command(_app)
+def _function(found: str) -> Callable[..., None]:
+    module, name = found.split(":")
+    function: Callable[..., None] = getattr(import_module(f"mex_pipeline.cli.{module}"), name)
+    return function

@@ -35,7 +35,7 @@ def run(arguments: Sequence[str]) -> int:
     if wish not in (None, "zh", "en"):
         return output.fail(UserError("unknown_language", value=wish))
     try:
-        code = build()(args=list(arguments), prog_name="mex", standalone_mode=False)
+        code = build(arguments)(args=list(arguments), prog_name="mex", standalone_mode=False)
         sys.stdout.flush()
     except UsageError as error:
         return output.fail(UserError("usage", detail=error.format_message()))

@@ -53,6 +53,7 @@ FRONT_ENDS_DOMAIN = {
 DOORS: dict[str, set[str]] = {
     "typer": {"mex_pipeline.cli"},
     "rich": {"mex_pipeline.cli"},
+    "questionary": {"mex_pipeline.cli"},
     "yaml": {"mex_pipeline.yaml_file"},
     "openai": {"mex_pipeline.llm.client"},
     "httpx": {"mex_pipeline.llm.client"},

@@ -179,7 +179,14 @@ def test_eight_processes_may_make_one_home_at_once(tmp_path: Path) -> None:
     assert sum(int(out) for (out, _), _ in ended) == rounds, "each home is new to exactly one of them"
     for number in range(rounds):
         home = tmp_path / f"home{number}"
-        assert sorted(path.name for path in home.iterdir()) == ["config.yaml", "logs", "mex.db", "run", "schema.yaml"]
+        assert sorted(path.name for path in home.iterdir()) == [
+            "backups",
+            "config.yaml",
+            "logs",
+            "mex.db",
+            "run",
+            "schema.yaml",
+        ]
 
 
 READS = (
