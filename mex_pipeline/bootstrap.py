@@ -18,11 +18,13 @@ from mex_pipeline.store.database import Database
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
+    from pathlib import Path
 
     from mex_pipeline.domain.wording import Language
+    from mex_pipeline.llm.probe import Trial
     from mex_pipeline.services.extractor import Extractor
     from mex_pipeline.services.heartbeat import Runs
-    from mex_pipeline.settings import Settings
+    from mex_pipeline.settings import LLMSettings, Settings
     from mex_pipeline.store.async_database import AsyncDatabase
 
 
@@ -30,10 +32,12 @@ if TYPE_CHECKING:
 def open_app(language: Language) -> Iterator[App]:
     """Open the home for one command, made first when it does not exist (product A3)."""
     home = Home.from_environment()
-    database, is_new = setup.initialise(home, language)
+    copies: list[Path] = []
+    database, is_new = setup.initialise(home, language, migrated=copies.append)
     with closing(database):
         found = settings.load(home.config)
         schema, notices = load_schema(home)
+        notices = (*(Notice("migrated", str(copy)) for copy in copies), *notices)
         yield App(home, found, schema, database, SystemClock(), language, is_new, notices)
 
 
@@ -64,6 +68,24 @@ def describe(error: MexError) -> str:
 def say(name: str, **params: object) -> str:
     """Return a message in the active language, for the worker process."""
     return messages.text(name, **params)
+
+
+def list_models(llm: LLMSettings, timeout: float) -> list[str]:
+    """Return the names of the models an endpoint has; raises the errors of a call (llm/probe.py)."""
+    import asyncio
+
+    from mex_pipeline.llm.probe import list_models as ask
+
+    return asyncio.run(ask(llm.base_url, llm.key(os.environ), timeout))
+
+
+def try_model(llm: LLMSettings, timeout: float) -> Trial:
+    """Return what one tiny call cost; raises the errors of a call (llm/probe.py)."""
+    import asyncio
+
+    from mex_pipeline.llm.probe import try_model as ask
+
+    return asyncio.run(ask(llm.base_url, llm.key(os.environ), llm.model, timeout))
 
 
 @asynccontextmanager

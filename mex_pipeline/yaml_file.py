@@ -8,31 +8,110 @@ import yaml
 from mex_pipeline.errors import InvalidInput
 
 # libyaml is ten times faster than the Python parser; some builds come without it.
-_Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_Base = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+class _Loader(_Base):  # type: ignore[misc, valid-type]  # known at run time only
+    """Names the place of a number or date that does not exist, where yaml lets Python's own error through."""
+
+    def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
+        try:
+            return super().construct_object(node, deep=deep)
+        except ValueError as error:
+            kind = node.tag.rpartition(":")[2]
+            raise yaml.constructor.ConstructorError(None, None, f"no valid {kind}", node.start_mark) from error
+
+
+MAX_DEPTH = 30
+MAX_NODES = 100_000
+"""What a file may hold, aliases written out: the shipped schema has 900 nodes, eight deep."""
 
 
 def read_text(path: Path) -> str:
-    """Return the file's text; raises InvalidInput("file_unreadable") when it cannot be read as UTF-8."""
+    """Return the file's text; raises InvalidInput: `file_unreadable`, `file_not_utf8` (with the line)."""
     try:
-        return path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        detail = getattr(error, "strerror", None) or type(error).__name__
+        raw = path.read_bytes()
+    except OSError as error:
+        detail = error.strerror or type(error).__name__
         raise InvalidInput("file_unreadable", path=str(path), detail=detail) from error
+    try:
+        return raw.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
+    except UnicodeDecodeError as error:
+        line = raw.count(b"\n", 0, error.start) + 1
+        raise InvalidInput("file_not_utf8", path=str(path), line=line) from error
 
 
 def load(path: Path) -> Any:
-    """Return the parsed content (None for an empty file); raises InvalidInput("yaml_syntax", path, line, detail)."""
+    """Return the parsed content (None for an empty file); raises as `read_text` and `parse`."""
     return parse(read_text(path), path)
 
 
 def parse(text: str, path: Path) -> Any:
-    """Return the parsed content of `text`, which was read from `path`."""
+    """Return the parsed content of `text`, which was read from `path`.
+
+    Raises InvalidInput with path and line: `yaml_syntax`, `yaml_tab`, `yaml_duplicate_key` (YAML forbids it, the parser
+    would keep the last in silence) and `yaml_too_complex` (aliases that would unfold without end).
+    """
+    loader = _Loader(text)
     try:
-        return yaml.load(text, Loader=_Loader)  # noqa: S506 - both loaders are safe ones
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        mark = getattr(error, "problem_mark", None)
-        detail = getattr(error, "problem", None) or type(error).__name__
-        raise InvalidInput("yaml_syntax", path=str(path), line=mark.line + 1 if mark else 1, detail=detail) from error
+        node = loader.get_single_node()
+        if node is None:
+            return None
+        _measure(node, path, {}, 1)
+        return loader.construct_document(node)
+    except (yaml.YAMLError, RecursionError) as error:
+        raise _fault(error, text, path) from error
+    finally:
+        loader.dispose()
+
+
+def _measure(node: yaml.Node, path: Path, sizes: dict[int, int | None], depth: int) -> int:
+    """Return how many nodes there are below and with this one; an alias counts as what it stands for."""
+    known = sizes.get(id(node), 0)
+    if known:
+        return known
+    line = node.start_mark.line + 1
+    if known is None or depth > MAX_DEPTH:  # an alias inside what it stands for has no end
+        raise InvalidInput("yaml_too_complex", path=str(path), line=line)
+    sizes[id(node)] = None
+    if isinstance(node, yaml.MappingNode):
+        _refuse_duplicates(node, path)
+        children = [child for pair in node.value for child in pair]
+    else:
+        children = node.value if isinstance(node, yaml.SequenceNode) else []
+    size = 1 + sum(_measure(child, path, sizes, depth + 1) for child in children)
+    if size > MAX_NODES:
+        raise InvalidInput("yaml_too_complex", path=str(path), line=line)
+    sizes[id(node)] = size
+    return size
+
+
+def _refuse_duplicates(node: yaml.MappingNode, path: Path) -> None:
+    lines: dict[tuple[str, str], int] = {}
+    for name, _ in node.value:
+        if not isinstance(name, yaml.ScalarNode):
+            continue
+        line, key = name.start_mark.line + 1, (name.tag, name.value)
+        if key in lines:
+            raise InvalidInput("yaml_duplicate_key", path=str(path), line=line, key=name.value, first=lines[key])
+        lines[key] = line
+
+
+def _fault(error: Exception, text: str, path: Path) -> InvalidInput:
+    """Return the error of a text the parser refused: where it stands; its own words are a supplement."""
+    mark = getattr(error, "problem_mark", None)
+    at = getattr(error, "position", None)
+    if mark is not None:
+        line, column = mark.line + 1, mark.column + 1
+    elif at is not None:
+        line, column = text.count("\n", 0, at) + 1, at - text.rfind("\n", 0, at)
+    else:
+        line, column = 1, 1
+    lines = text.splitlines()
+    if line <= len(lines) and lines[line - 1][:column].strip(" ").startswith("\t"):
+        return InvalidInput("yaml_tab", path=str(path), line=line)
+    detail = getattr(error, "problem", None) or getattr(error, "reason", None) or type(error).__name__
+    return InvalidInput("yaml_syntax", path=str(path), line=line, column=column, detail=detail)
 
 
 def line_of(path: Path, *keys: str) -> int:
@@ -56,12 +135,25 @@ def with_values(text: str, section: str, values: dict[str, str]) -> str:
     return text
 
 
+def with_scalar(text: str, key: str, value: str) -> str:
+    """Return the YAML `text` with one scalar of its top level replaced or added; comments and everything else stay."""
+    root = yaml.compose(text, Loader=yaml.SafeLoader)
+    found = root.value if isinstance(root, yaml.MappingNode) else []
+    node = next((node for name, node in found if name.value == key), None)
+    if node is not None:
+        return _replaced(text, node, _scalar(value))
+    at = found[0][0].start_mark.index if found else 0
+    return f"{text[:at]}{key}: {_scalar(value)}\n{text[at:]}"
+
+
 def _scalar(value: str) -> str:
     return yaml.safe_dump(value, default_style='"', allow_unicode=True, width=10_000).strip()
 
 
 def _with_value(text: str, section: str, key: str, scalar: str) -> str:
     root = yaml.compose(text, Loader=yaml.SafeLoader)
+    if root is not None and not isinstance(root, yaml.MappingNode):  # a lone `null` or `~`: load lets nothing else in
+        text, root = text[: root.start_mark.index] + text[root.end_mark.index :], None
     sections = root.value if isinstance(root, yaml.MappingNode) else []
     body = next((value for name, value in sections if name.value == section), None)
     if not isinstance(body, yaml.MappingNode) or not body.value:

@@ -125,7 +125,7 @@ def test_a_file_that_is_no_yaml_or_no_text_is_a_fault(file: Path) -> None:
     file.write_bytes(b"llm: \xff")
     with pytest.raises(InvalidInput) as caught:
         settings.load(file, {})
-    assert caught.value.code == "file_unreadable"
+    assert caught.value.code == "file_not_utf8"
 
 
 @pytest.mark.parametrize(

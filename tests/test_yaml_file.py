@@ -50,15 +50,63 @@ def test_a_file_is_parsed(tmp_path: Path, text: str, data: object) -> None:
     [
         ("a: 1\nb: [\n", 3),
         ("a: 1\nb: c: d\n", 2),
-        ("a: 1\n\tb: 2\n", 2),
         ("a: *missing\n", 1),
         ("a: !!python/name:os.system x\n", 1),
+        ("a: 1\nb: \x00\n", 2),
+        ("a: 1\nb:\n  c: 2026-99-99\n", 3),
+        ("? [a]\n: 1\n", 1),
+        ("a: 1\n---\nb: 2\n", 2),
     ],
 )
 def test_product_a5_a_fault_names_file_and_line(tmp_path: Path, text: str, line: int) -> None:
     error = fails(written(tmp_path, text))
     assert (error.code, error.params["line"]) == ("yaml_syntax", line)
     assert error.params["detail"]
+    assert error.params["column"] >= 1
+
+
+@pytest.mark.parametrize("text", ["a: 1\n\tb: 2\n", "a:\n\tb: 2\n", "a:\n  \tb: 2\n", "#\n\ta: 1\n"])
+def test_a_tab_that_indents_is_named_as_such(tmp_path: Path, text: str) -> None:
+    error = fails(written(tmp_path, text))
+    assert (error.code, error.params["line"]) == ("yaml_tab", 2)
+
+
+@pytest.mark.parametrize(
+    ("text", "key", "line", "first"),
+    [
+        ("a: 1\nb: 2\na: 3\n", "a", 3, 1),
+        ("topics:\n  work: {description: x}\n  edu:\n    description: y\n  work:\n", "work", 5, 2),
+        ('a:\n  - {b: 1, "b": 2}\n', "b", 2, 2),
+        ("1: x\n1: y\n", "1", 2, 1),
+    ],
+)
+def test_fault_25_a_key_that_stands_twice_is_a_fault_and_never_the_last_one(
+    tmp_path: Path, text: str, key: str, line: int, first: int
+) -> None:
+    error = fails(written(tmp_path, text))
+    assert error.code == "yaml_duplicate_key"
+    assert (error.params["key"], error.params["line"], error.params["first"]) == (key, line, first)
+
+
+def test_equal_keys_of_different_mappings_and_of_a_merge_are_no_duplicates(tmp_path: Path) -> None:
+    text = "a: &x {k: 1, l: 2}\nb: {<<: *x, k: 3}\n1: one\n'1': text\n"
+    assert yaml_file.load(written(tmp_path, text)) == {
+        "a": {"k": 1, "l": 2}, "b": {"k": 3, "l": 2}, 1: "one", "1": "text",
+    }  # fmt: skip
+
+
+BOMB = "\n".join(["a0: &a0 [x, x]", *(f"a{n}: &a{n} [*a{n - 1}, *a{n - 1}]" for n in range(1, 40))])
+DEEP = "\n".join(f"{'  ' * depth}k:" for depth in range(40))
+
+
+@pytest.mark.parametrize("text", [BOMB, DEEP, "a: &a [*a]\n", "a: &a {b: *a}\n", "[" * 31 + "]" * 31])
+def test_what_would_unfold_without_end_is_refused_at_once(tmp_path: Path, text: str) -> None:
+    assert fails(written(tmp_path, text)).code == "yaml_too_complex"
+
+
+def test_an_alias_is_no_fault_in_itself(tmp_path: Path) -> None:
+    text = "f: &f {start: s, end: e}\nslots:\n  a: {fields: *f}\n  b: {fields: *f}\n"
+    assert yaml_file.load(written(tmp_path, text))["slots"]["b"] == {"fields": {"start": "s", "end": "e"}}
 
 
 @pytest.mark.parametrize("text", ["a: 2026-99-99\n", "a: " + "9" * 5_000 + "\n", "[" * 5_000])
@@ -67,7 +115,8 @@ def test_what_breaks_the_parser_is_a_fault_too(tmp_path: Path, text: str) -> Non
 
 
 def test_a_file_that_is_no_text_is_unreadable(tmp_path: Path) -> None:
-    assert fails(written(tmp_path, b"a: \xff\xfe\n")).code == "file_unreadable"
+    bad = fails(written(tmp_path, b"a: 1\nb: \xff\xfe\n"))
+    assert (bad.code, bad.params["line"]) == ("file_not_utf8", 2)
     assert fails(tmp_path / "missing.yaml").params["detail"] == "No such file or directory"
     assert fails(tmp_path).params["detail"] == "Is a directory"
 

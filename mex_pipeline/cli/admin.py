@@ -1,19 +1,14 @@
-"""`mex init`, `mex config`, `mex stats`, and the bare command."""
+"""`mex init`, `mex config show`, `mex stats`, and the bare command."""
 
 import os
-import sys
-from typing import Annotated
 
-import typer
-
-from mex_pipeline import messages, settings
+from mex_pipeline import messages
+from mex_pipeline.app import App
 from mex_pipeline.cli import output
 from mex_pipeline.cli.jobs import pause_text
 from mex_pipeline.cli.options import JsonOption, LangOption, session, t
-from mex_pipeline.errors import InvalidInput
-from mex_pipeline.llm.presets import PRESETS
 from mex_pipeline.paths import Home
-from mex_pipeline.services import setup, workers
+from mex_pipeline.services import jobs, setup, workers
 from mex_pipeline.services import stats as stats_service
 
 
@@ -32,10 +27,8 @@ def where_things_stand() -> None:
     with session() as app:
         found = stats_service.overview(app)
         home, llm = app.home.root, app.settings.llm
-        pauses = workers.status(app).paused
-    paused = [pause_text(row["reason"], row["until"]) for row in pauses]
+        next_step = _next_step(app, found)
     active = sum(n for state, n in found.jobs.items() if state in ("queued", "running", "retrying"))
-    next_step = "empty" if not found.profile + found.outside else "llm" if not llm.is_configured else "profile"
     output.emit(
         found.to_plain() | {"home": str(home)},
         [
@@ -44,9 +37,25 @@ def where_things_stand() -> None:
             t("stand.review", count=found.pending_review),
             t("stand.jobs", active=active, failed=found.jobs.get("failed", 0), worker=_yes(found.worker_running)),
             t("stand.model", model=llm.model) if llm.is_configured else t("stand.rules"),
-            paused[0] if paused else t(f"stand.next_{next_step}"),
+            next_step,
         ],
     )
+
+
+def _next_step(app: App, found: stats_service.Overview) -> str:
+    """What holds things up comes first, then what waits for the person, then what a home still lacks."""
+    paused = workers.status(app).paused
+    if paused:
+        return pause_text(paused[0]["reason"], paused[0]["until"])
+    failed = jobs.page(app, states=("failed",), limit=1)
+    if failed:
+        return t("stand.next_failed", id=failed[0].id)
+    if found.pending_review:
+        return t("stand.next_review", count=found.pending_review)
+    is_empty = not found.profile + found.outside
+    if not app.settings.llm.is_configured:
+        return t("stand.next_setup" if is_empty else "stand.next_llm")
+    return t("stand.next_empty" if is_empty else "stand.next_profile")
 
 
 def _yes(value: bool) -> str:
@@ -76,54 +85,3 @@ def stats(as_json: JsonOption = False, lang: LangOption = None) -> None:
 def config_show(as_json: JsonOption = False, lang: LangOption = None) -> None:
     with session() as app:
         output.json_value(setup.show_config(app.home, app.settings, dict(os.environ)))
-
-
-def config_llm(
-    provider: Annotated[
-        str | None, typer.Option("--provider", help=t("help.provider"), metavar="|".join(PRESETS))
-    ] = None,
-    base_url: Annotated[str | None, typer.Option("--base-url", help=t("help.base_url"))] = None,
-    api_key: Annotated[str | None, typer.Option("--api-key", help=t("help.api_key"))] = None,
-    model: Annotated[str | None, typer.Option("--model", help=t("help.model"))] = None,
-    as_json: JsonOption = False,
-    lang: LangOption = None,
-) -> None:
-    with session() as app:
-        if provider is None and base_url is None and api_key is None and model is None:
-            if not (sys.stdin.isatty() and sys.stdout.isatty()):
-                raise InvalidInput("llm_needs_options")
-            provider, base_url, api_key, model = _ask(app.settings.llm)
-        changed = setup.configure_llm(
-            app.home, app.settings, provider=provider, base_url=base_url, api_key=api_key, model=model
-        )
-        if app.settings.llm.api_key_env:
-            output.note(t("note.key_from_env", name=app.settings.llm.api_key_env))
-        owed = stats_service.owed(app)
-        if owed["turns"]:
-            output.note(t("note.owed", **owed))
-        if workers.status(app).jobs.get("queued"):
-            workers.ensure_running(app)
-    output.emit(
-        {
-            "base_url": changed.base_url,
-            "model": changed.model,
-            "api_key": setup.masked(changed.api_key),
-            "config_path": str(app.home.config),
-        },
-        [t("done.llm", base_url=changed.base_url, model=changed.model), t("note.llm_next")],
-    )
-
-
-def _ask(current: settings.LLMSettings) -> tuple[str, str | None, str, str]:
-    """Ask a person at a terminal; an empty answer keeps what is shown."""
-    names = list(PRESETS)
-    for number, name in enumerate(names, 1):
-        output.line(f"{number}. {name}  {PRESETS[name].base_url}")
-    chosen = typer.prompt(t("ask.provider"), type=typer.IntRange(1, len(names)) if hasattr(typer, "IntRange") else int)
-    if not 1 <= chosen <= len(names):
-        raise InvalidInput("unknown_provider", value=chosen, known=", ".join(names))
-    preset = PRESETS[names[chosen - 1]]
-    url = typer.prompt(t("ask.base_url"), default=preset.base_url or current.base_url or None)
-    key = typer.prompt(t("ask.api_key"), default=current.api_key, hide_input=True, show_default=False)
-    model = typer.prompt(t("ask.model"), default=current.model or next(iter(preset.models), None))
-    return preset.name, url, key, model

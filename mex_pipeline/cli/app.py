@@ -9,6 +9,7 @@ import typer.main
 
 from mex_pipeline import __version__
 from mex_pipeline.cli import output
+from mex_pipeline.cli.help import Commands, Root
 from mex_pipeline.cli.options import JsonOption, LangOption, t
 
 # Typer keeps its parser's error classes private; this public one tells their base in every version.
@@ -33,6 +34,9 @@ def _options(as_json: JsonOption = False, lang: LangOption = None) -> None:
 
 
 _COMMANDS: dict[str, str | dict[str, str]] = {
+    "help": "help:explain",
+    "setup": "setup:setup",
+    "integrate": "integrate:integrate",
     "init": "admin:init",
     "add": "memory:add",
     "update": "memory:update",
@@ -40,16 +44,31 @@ _COMMANDS: dict[str, str | dict[str, str]] = {
     "list": "memory:list_memories",
     "search": "query:search",
     "profile": "query:profile",
+    "history": "history:history",
+    "diff": "history:changed",
+    "forget": "lifecycle:forget",
+    "restore": "lifecycle:restore",
+    "gc": "lifecycle:gc",
+    "move": "lifecycle:move",
     "extract": "extract:extract",
     "transcript": "extract:transcript",
+    "export": "transfer:export",
+    "import": "transfer:import_file",
+    "backup": "transfer:backup",
+    "clear": "transfer:clear",
     "stats": "admin:stats",
+    "doctor": "doctor:doctor",
+    "schema": "schema:schema",
+    "review": {
+        "": "review:review", "list": "review:list_waiting", "approve": "review:approve", "decline": "review:decline",
+    },
     "jobs": {
         "list": "jobs:list_jobs", "show": "jobs:show", "wait": "jobs:wait", "cancel": "jobs:cancel", "retry": "jobs:retry",
     },
     "worker": {"run": "worker:run", "start": "worker:start", "stop": "worker:stop", "status": "worker:status"},
-    "config": {"llm": "admin:config_llm", "show": "admin:config_show"},
+    "config": {"llm": "model:config_llm", "show": "admin:config_show"},
 }  # fmt: skip
-"""Every command: the module below `cli` and the function, in the order of the help."""
+"""Every command: the module below `cli` and the function, in the order of the help; "" is what a group does by itself."""
 
 
 def build(arguments: Sequence[str] = ()) -> Callable[..., Any]:
@@ -63,12 +82,13 @@ def build(arguments: Sequence[str] = ()) -> Callable[..., Any]:
         add_completion=False,
         rich_markup_mode=None,
         pretty_exceptions_enable=False,
-        context_settings={"help_option_names": ["-h", "--help"]},
+        cls=Root,
+        context_settings={"help_option_names": ["-h", "--help"], "obj": build},
         invoke_without_command=True,
     )
     app.callback()(root)
-    asked = next((one for one in arguments if one in _COMMANDS), None)
-    for name in _COMMANDS if asked is None else [asked]:
+    asked = _first_word(arguments)
+    for name in [asked] if asked in _COMMANDS else _COMMANDS:
         found = _COMMANDS[name]
         if isinstance(found, str):
             app.command(name, help=t(f"help.{name}"))(_function(found))
@@ -77,10 +97,25 @@ def build(arguments: Sequence[str] = ()) -> Callable[..., Any]:
     return typer.main.get_command(app)
 
 
+def _first_word(arguments: Sequence[str]) -> str:
+    """The word that should be the command: the first that is neither an option nor the language."""
+    words = (one for at, one in enumerate(arguments) if at == 0 or arguments[at - 1] != "--lang")
+    return next((one for one in words if not one.startswith("-")), "")
+
+
 def _group(name: str, verbs: Mapping[str, str]) -> typer.Typer:
-    group = typer.Typer(help=t(f"help.{name}"), no_args_is_help=False, rich_markup_mode=None, callback=_options)
+    alone = verbs.get("")
+    group = typer.Typer(
+        help=t(f"help.{name}"),
+        cls=Commands,
+        no_args_is_help=False,
+        rich_markup_mode=None,
+        callback=_function(alone) if alone else _options,
+        invoke_without_command=alone is not None,
+    )
     for verb, found in verbs.items():
-        group.command(verb, help=t(f"help.{name}.{verb}"))(_function(found))
+        if verb:
+            group.command(verb, help=t(f"help.{name}.{verb}"))(_function(found))
     return group
 
 

@@ -6,35 +6,34 @@ from typing import Annotated
 
 import typer
 
-from mex_pipeline.app import App
-from mex_pipeline.bootstrap import run_job_here
 from mex_pipeline.cli import jobs as jobs_cli
 from mex_pipeline.cli import output
 from mex_pipeline.cli.options import JsonOption, LangOption, session, t
-from mex_pipeline.domain.job import Job, Trigger
+from mex_pipeline.domain.job import Trigger
 from mex_pipeline.errors import InvalidInput
-from mex_pipeline.services import estimate, jobs, transcripts, workers
-from mex_pipeline.services.results import Submitted, transcript_plain
+from mex_pipeline.services import estimate, jobs, transcripts
+from mex_pipeline.services.results import transcript_plain
 
 FileOption = Annotated[Path | None, typer.Option("--file", help=t("help.file"))]
 FromOption = Annotated[str | None, typer.Option("--from", metavar="ADAPTER", help=t("help.from"))]
+SubjectOption = Annotated[str, typer.Option("--subject", metavar="user|other", help=t("help.subject"))]
+AsyncOption = Annotated[bool, typer.Option("--async", help=t("help.async"))]
 
 
 def extract(
     text: Annotated[str | None, typer.Argument(metavar="[TEXT]", help=t("help.text"))] = None,
     file: FileOption = None,
     adapter: FromOption = None,
-    in_background: Annotated[bool, typer.Option("--async", help=t("help.async"))] = False,
+    in_background: AsyncOption = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help=t("help.extract_dry_run"))] = False,
     is_text: Annotated[bool, typer.Option("--text", help=t("help.force_text"))] = False,
-    subject: Annotated[str, typer.Option("--subject", metavar="user|other", help=t("help.subject"))] = "user",
+    subject: SubjectOption = "user",
     as_json: JsonOption = False,
     lang: LangOption = None,
 ) -> None:
     if (text is None) == (file is None):
         raise InvalidInput("text_or_file")
-    if subject not in ("user", "other"):
-        raise InvalidInput("unknown_subject", value=subject)
+    require_subject(subject)
     given = None if text is None else _given(text, adapter, is_text=is_text)
     with session() as app:
         if dry_run:
@@ -43,18 +42,16 @@ def extract(
             return
         trigger = Trigger.COMMAND if in_background else Trigger.FOREGROUND
         if file is not None:
-            job, merged = jobs.submit_file(app, file, adapter=adapter, trigger=trigger)
+            job, merged = jobs.submit_file(app, file, adapter=adapter, trigger=trigger, subject=subject)
         else:
             job, merged = jobs.submit_text(app, given or "", trigger=trigger, subject=subject)
-        if in_background:
-            _queued(app, job, merged=merged)
-        else:
-            try:
-                run_job_here(app, job.id)
-            finally:
-                if jobs.waits_for_a_worker(app):  # the source grew meanwhile, or another request still waits
-                    workers.ensure_running(app)
-            jobs_cli.finish(app, jobs.get(app.db, job.id))
+        jobs_cli.carry_out(app, job, merged=merged, in_background=in_background)
+
+
+def require_subject(subject: str) -> None:
+    """Raise InvalidInput unless it says whom a text is about (product B3)."""
+    if subject not in ("user", "other"):
+        raise InvalidInput("unknown_subject", value=subject)
 
 
 def _given(text: str, adapter: str | None, *, is_text: bool) -> str:
@@ -73,15 +70,6 @@ def _exists(text: str) -> bool:
         return Path(text).expanduser().exists()
     except (OSError, RuntimeError, ValueError):
         return False
-
-
-def _queued(app: App, job: Job, *, merged: bool) -> None:
-    jobs_cli.note_pauses(app)
-    submitted = Submitted(job.id, job.state, merged, workers.ensure_running(app))
-    output.emit(
-        submitted.to_plain(),
-        [t("done.merged" if merged else "done.queued", id=job.id), t(f"note.worker_{submitted.worker}", id=job.id)],
-    )
 
 
 def transcript(

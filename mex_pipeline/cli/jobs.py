@@ -9,6 +9,7 @@ import typer
 
 from mex_pipeline import messages
 from mex_pipeline.app import App
+from mex_pipeline.bootstrap import run_job_here
 from mex_pipeline.cli import output
 from mex_pipeline.cli.options import JsonOption, LangOption, session, t
 from mex_pipeline.clock import iso_of_millis, millis, parse_span, to_local
@@ -16,7 +17,7 @@ from mex_pipeline.domain.job import Job, JobState
 from mex_pipeline.domain.structured import render
 from mex_pipeline.services import jobs, workers
 from mex_pipeline.services.rescue import rescue_dead
-from mex_pipeline.services.results import job_plain
+from mex_pipeline.services.results import Submitted, job_plain
 
 Ids = Annotated[list[str], typer.Argument(metavar="ID...", help=t("help.job_id"))]
 
@@ -26,6 +27,8 @@ def plain(app: App, job: Job) -> dict[str, Any]:
     shape = job_plain(job)
     if "usage" not in shape:
         shape["usage"] = jobs.tokens(app.db, job)
+    if "conflicts" in shape:
+        shape["conflicts"] = [one | {"detail": conflict_text(one)} for one in shape["conflicts"]]
     return shape
 
 
@@ -106,6 +109,23 @@ def pause_text(reason: str, until: str) -> str:
     return t("note.paused", reason=t(f"reason.{reason}"), until=to_local(until))
 
 
+def carry_out(app: App, job: Job, *, merged: bool, in_background: bool) -> None:
+    """Leave a submitted job to a worker, or run it here, and show how it went; exits with its code (product C1, D2)."""
+    if in_background:
+        if job.kind != jobs.RESTORE:
+            note_pauses(app)
+        submitted = Submitted(job.id, job.state, merged, workers.ensure_running(app))
+        said = t("done.merged" if merged else "done.queued", id=job.id)
+        output.emit(submitted.to_plain(), [said, t(f"note.worker_{submitted.worker}", id=job.id)])
+        return
+    try:
+        run_job_here(app, job.id)
+    finally:
+        if jobs.waits_for_a_worker(app):  # the source grew meanwhile, or another request still waits
+            workers.ensure_running(app)
+    finish(app, jobs.get(app.db, job.id))
+
+
 def finish(app: App, job: Job) -> None:
     """Show how a foreground job went and exit with its code."""
     if job.state is JobState.SUCCEEDED or output.wants_json():
@@ -130,14 +150,28 @@ def _complain(job: Job) -> None:
 
 def _line(job: Job) -> str:
     source = job.payload.get("path") or t("label.given_text")
-    result = job.result or {}
-    counts = t("label.counts", **{key: len(result.get(key, [])) for key in ("added", "updated", "discarded")})
-    parts = [job.id, t(f"state.{job.state}"), _why(job), counts if result else "", source]
+    kind = "" if job.kind == jobs.EXTRACT else t(f"kind.{job.kind}")
+    parts = [job.id, kind, t(f"state.{job.state}"), _why(job), _counts(job), source]
     return f"{to_local(iso_of_millis(job.created_at) or '')}  " + " · ".join(part for part in parts if part)
+
+
+def _counts(job: Job) -> str:
+    if not job.result:
+        return ""
+    if job.kind == jobs.RESTORE:
+        return _restored(job.result)
+    return t("label.counts", **{key: len(job.result.get(key, [])) for key in ("added", "updated", "discarded")})
+
+
+def _restored(result: dict[str, Any]) -> str:
+    conflicts = result["counts"]["conflicts"]
+    return t("done.imported", imported=result["imported"], skipped=result["skipped"], conflicts=conflicts)
 
 
 def _why(job: Job) -> str:
     """How a job ended, or what it waits for."""
+    if job.kind == jobs.RESTORE and job.state is JobState.SUCCEEDED:
+        return ""  # its counts say it
     if job.outcome is not None:
         return t(f"outcome.{job.outcome}")
     known = f"reason.{job.reason}" in messages.CATALOGUES[messages.active()]
@@ -162,6 +196,8 @@ def lines(app: App, job: Job) -> list[str]:
 def _summary(app: App, job: Job) -> list[str]:
     """The seed's summary (seed 004 §6.1 step 8), with what was written and whose words say so."""
     result = job.result or {}
+    if job.kind == jobs.RESTORE:
+        return _restore_summary(result) if result else []
     skipped = [t(f"skipped.{job.reason}")] if job.outcome == "skipped" and job.reason else []
     counts = {key: len(result.get(key, [])) for key in ("added", "updated", "retired", "discarded")}
     shown = [*skipped, t("done.extracted", **counts)]
@@ -183,6 +219,31 @@ def _summary(app: App, job: Job) -> list[str]:
     elif usage.get("calls") or usage.get("reused"):
         shown.append(t("note.usage", **usage))
     return shown
+
+
+def _restore_summary(result: dict[str, Any]) -> list[str]:
+    """The seed's summary of an import (seed 004 §6.4): counts, what made room, and every conflict."""
+    counts = result["counts"]
+    shown = [_restored(result)]
+    if counts["updated"]:
+        shown.append(t("note.replaced", count=counts["updated"]))
+    if counts["retired"]:
+        shown.append(t("note.put_aside", count=counts["retired"]))
+    shown += [f"- {conflict_text(one)}" for one in result["conflicts"]]
+    if counts["conflicts"] > len(result["conflicts"]):
+        shown.append(t("note.more_conflicts", count=counts["conflicts"] - len(result["conflicts"])))
+    return shown
+
+
+def conflict_text(conflict: dict[str, Any]) -> str:
+    """Return what was not taken over from an export, why, and what to do."""
+    facts, reason = dict(conflict["facts"]), conflict["reason"]
+    place = t("label.entry", section=conflict["section"], number=conflict["number"], id=conflict["id"] or "—")
+    if reason == "invalid_entry":
+        why = output.joined(*messages.render_code(facts.pop("code"), facts))
+    else:
+        why = t(f"conflict.{reason}", id=conflict["id"], **facts)
+    return f"{place}: {why}"
 
 
 @contextmanager

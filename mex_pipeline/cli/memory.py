@@ -5,7 +5,18 @@ from typing import Annotated
 import typer
 
 from mex_pipeline.cli import output
-from mex_pipeline.cli.options import ByOption, JsonOption, LangOption, SubTopicOption, TopicOption, session, t, writer
+from mex_pipeline.cli.options import (
+    ByOption,
+    ForgottenOption,
+    JsonOption,
+    LangOption,
+    ProjectOption,
+    SubTopicOption,
+    TopicOption,
+    session,
+    t,
+    writer,
+)
 from mex_pipeline.domain.memory import Confidence
 from mex_pipeline.errors import InvalidInput
 from mex_pipeline.services import memories
@@ -87,7 +98,8 @@ def get(
 def list_memories(
     topic: TopicOption = None,
     sub_topic: SubTopicOption = None,
-    include_forgotten: Annotated[bool, typer.Option("--include-forgotten", help=t("help.include_forgotten"))] = False,
+    include_forgotten: ForgottenOption = False,
+    project: ProjectOption = None,
     limit: Annotated[int | None, typer.Option("--limit", help=t("help.page"))] = None,
     offset: Annotated[int, typer.Option("--offset", help=t("help.offset"))] = 0,
     everything: Annotated[bool, typer.Option("--all", help=t("help.all"))] = False,
@@ -103,6 +115,7 @@ def list_memories(
             topic=topic,
             sub_topic=sub_topic,
             include_forgotten=include_forgotten,
+            project=project,
             limit=None if unlimited else 10 if limit is None else limit,
             offset=offset,
         )

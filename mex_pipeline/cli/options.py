@@ -29,6 +29,10 @@ JsonOption = Annotated[bool, typer.Option("--json", help=t("help.json"), callbac
 LangOption = Annotated[str | None, typer.Option("--lang", help=t("help.lang"), metavar="zh|en")]
 TopicOption = Annotated[str | None, typer.Option("--topic", help=t("help.topic"))]
 SubTopicOption = Annotated[str | None, typer.Option("--sub-topic", help=t("help.sub_topic"))]
+ProjectOption = Annotated[str | None, typer.Option("--project", help=t("help.project"))]
+ForgottenOption = Annotated[bool, typer.Option("--include-forgotten", help=t("help.include_forgotten"))]
+AsOfOption = Annotated[str | None, typer.Option("--as-of", help=t("help.as_of"))]
+KnownAtOption = Annotated[str | None, typer.Option("--known-at", help=t("help.known_at"))]
 
 _AGENTS = ("CLAUDECODE", "OPENCODE", "GEMINI_CLI")
 

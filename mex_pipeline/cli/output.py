@@ -1,6 +1,7 @@
 """Printing: JSON for programs, text for people, errors to stderr (seed 004 §5.2, product E3, E4)."""
 
 import json
+import re
 import sys
 import unicodedata
 from collections.abc import Iterable, Mapping
@@ -12,6 +13,9 @@ from mex_pipeline.domain.memory import Confidence, Memory
 from mex_pipeline.domain.schema import Schema
 from mex_pipeline.domain.structured import render
 from mex_pipeline.errors import MexError
+
+_STEERING = re.compile("[\x7f-\x9f\ud800-\udfff]")
+"""Control characters and lone surrogates that JSON may hold as they are."""
 
 
 class _Style:
@@ -38,8 +42,9 @@ def emit(plain: Any, lines: Iterable[str]) -> None:
 
 
 def json_value(plain: Any) -> None:
-    """Print a value as indented JSON, non-ASCII as it is."""
-    line(json.dumps(plain, ensure_ascii=False, indent=2))
+    """Print a value as indented JSON, non-ASCII as it is; what could steer a terminal is escaped, and so stays exact."""
+    text = json.dumps(plain, ensure_ascii=False, indent=2)
+    line(_STEERING.sub(lambda found: f"\\u{ord(found[0]):04x}", text))
 
 
 def line(text: str) -> None:

@@ -1,15 +1,32 @@
 """`mex search`, `mex profile`: no model, no network, no worker (product P2)."""
 
-from typing import Annotated
+from importlib import import_module
+from typing import Annotated, Any
 
 import typer
 
+from mex_pipeline.app import App
 from mex_pipeline.cli import output
-from mex_pipeline.cli.options import JsonOption, LangOption, SubTopicOption, TopicOption, session, t
+from mex_pipeline.cli.options import (
+    AsOfOption,
+    ForgottenOption,
+    JsonOption,
+    KnownAtOption,
+    LangOption,
+    ProjectOption,
+    SubTopicOption,
+    TopicOption,
+    session,
+    t,
+)
+from mex_pipeline.clock import to_local
+from mex_pipeline.domain.memory import Memory
 from mex_pipeline.errors import InvalidInput
 from mex_pipeline.services import profile as profile_service
 from mex_pipeline.services import search as search_service
+from mex_pipeline.services.profile import Past, Profile
 from mex_pipeline.services.results import memory_plain
+from mex_pipeline.services.search import Dated
 
 
 def search(
@@ -19,26 +36,41 @@ def search(
     sub_topic: SubTopicOption = None,
     since: Annotated[str | None, typer.Option("--since", help=t("help.since"))] = None,
     until: Annotated[str | None, typer.Option("--until", help=t("help.until"))] = None,
+    include_forgotten: ForgottenOption = False,
+    history: Annotated[bool, typer.Option("--history", help=t("help.past_values"))] = False,
+    as_of: AsOfOption = None,
+    known_at: KnownAtOption = None,
+    project: ProjectOption = None,
     limit: Annotated[int, typer.Option("--limit", help=t("help.limit"))] = 50,
+    offset: Annotated[int, typer.Option("--offset", help=t("help.offset"))] = 0,
     as_json: JsonOption = False,
     lang: LangOption = None,
 ) -> None:
     if query is not None and keyword is not None:
         raise InvalidInput("query_and_keyword")
+    is_past = as_of is not None or known_at is not None
+    if history and is_past:
+        raise InvalidInput("history_and_past")
     with session() as app:
-        found = search_service.find(
+        asked = search_service.wanted(
             app,
-            keyword=query if keyword is None else keyword,
+            query=query,
+            keyword=keyword,
             topic=topic,
             sub_topic=sub_topic,
             since=since,
             until=until,
-            limit=limit,
+            include_forgotten=include_forgotten,
+            project=project,
         )
-        lines = [
-            line for number, memory in enumerate(found, 1) for line in output.memory_lines(memory, app.schema, number)
-        ]
-    output.emit([memory_plain(memory) for memory in found], lines or [t("note.search_empty")])
+        if history:
+            hits = _time_travel().find_with_superseded(app, asked, limit=limit, offset=offset)
+        elif is_past:
+            hits = _time_travel().find(app, asked, _past(app, as_of, known_at), limit=limit, offset=offset)
+        else:
+            hits = search_service.find(app, asked, limit=limit, offset=offset)
+        lines = [line for number, hit in enumerate(hits, offset + 1) for line in _hit_lines(app, hit, number)]
+    output.emit([_hit_plain(hit) for hit in hits], lines or [t("note.search_empty")])
 
 
 def profile(
@@ -46,12 +78,70 @@ def profile(
     max_tokens: Annotated[int | None, typer.Option("--max-tokens", help=t("help.max_tokens"))] = None,
     recent_days: Annotated[int | None, typer.Option("--recent-days", help=t("help.recent_days"))] = None,
     recent_limit: Annotated[int | None, typer.Option("--recent-limit", help=t("help.recent_limit"))] = None,
+    as_of: AsOfOption = None,
+    known_at: KnownAtOption = None,
+    project: ProjectOption = None,
+    explain: Annotated[bool, typer.Option("--explain", help=t("help.explain"))] = False,
     as_json: JsonOption = False,
     lang: LangOption = None,
 ) -> None:
     wanted = None if topics is None else [name.strip() for name in topics.split(",") if name.strip()]
     with session() as app:
+        past = None if as_of is None and known_at is None else _past(app, as_of, known_at)
         shown = profile_service.show(
-            app, topics=wanted, max_tokens=max_tokens, recent_days=recent_days, recent_limit=recent_limit
+            app,
+            topics=wanted,
+            max_tokens=max_tokens,
+            recent_days=recent_days,
+            recent_limit=recent_limit,
+            project=project,
+            past=past,
+            is_explained=explain,
         )
-    output.emit({"profile": shown.text, "tokens": shown.tokens}, [shown.text])
+        lines = [shown.text, *(_explained(app, shown) if explain else [])]
+    plain: dict[str, Any] = {"profile": shown.text, "tokens": shown.tokens}
+    if past is not None:
+        plain[past.name] = past.at
+    if explain:
+        plain |= shown.explained_plain()
+    output.emit(plain, lines)
+
+
+def _time_travel() -> Any:
+    """The services of time travel, imported only when they are asked for: a plain query does not wait for them."""
+    return import_module("mex_pipeline.services.timeline")
+
+
+def _past(app: App, as_of: str | None, known_at: str | None) -> Past:
+    found: Past = _time_travel().past(app, as_of=as_of, known_at=known_at)
+    return found
+
+
+def _hit_plain(hit: Memory | Dated) -> dict[str, Any]:
+    if isinstance(hit, Memory):
+        return memory_plain(hit)
+    return memory_plain(hit.memory) | {"superseded": hit.is_superseded}
+
+
+def _hit_lines(app: App, hit: Memory | Dated, number: int) -> list[str]:
+    memory = hit if isinstance(hit, Memory) else hit.memory
+    head, *rest = output.memory_lines(memory, app.schema, number)
+    if not isinstance(hit, Memory) and hit.is_superseded:
+        since, until = (to_local(at)[:10] for at in (memory.valid_from, memory.valid_to or memory.updated_at))
+        head += f" [{t('mark.superseded', since=since, until=until)}]"
+    return [head, *rest]
+
+
+def _explained(app: App, shown: Profile) -> list[str]:
+    """What is shown and what is not, each with its tokens, after the text (product E1)."""
+    kept = [one for one in shown.lines if one.reason is None]
+    cut = [one for one in shown.lines if one.reason is not None]
+    lines = ["", t("explain.shown", count=len(kept))]
+    for one in shown.lines:
+        place = ".".join(one.memory.slot) if one.memory.slot else one.memory.topic or "—"
+        content = " ".join(output.content_text(one.memory, app.schema).split())
+        why = f" ({t(f'cut.{one.reason}')})" if one.reason else ""
+        if cut and one is cut[0]:
+            lines.append(t("explain.cut", count=len(cut)))
+        lines.append(f"{one.tokens:>6}  {place}  {content}{why}")
+    return [*lines, t("explain.sum", tokens=shown.tokens, most=shown.max_tokens)]

@@ -58,7 +58,8 @@ class Memory:
     """One row of knowledge. With a sub_topic it fills a slot of the profile; without, it is a record (seed 004 §3.2).
 
     Times are UTC ISO strings. `valid_from`/`valid_to` say when the value held (from the statement), `created_at` and
-    `updated_at` when meX learned it (product B11).
+    `updated_at` when meX learned it (product B11). `occurred_at` says when it happened, as precisely as it is known
+    (product B4): a local date (YYYY, YYYY-MM, YYYY-MM-DD), or a UTC ISO moment when a time of day was given.
     """
 
     id: str

@@ -8,7 +8,7 @@ from mex_pipeline.domain.budget import estimate_tokens, split
 from mex_pipeline.domain.memory import Memory
 from mex_pipeline.domain.render import SHOWN, hint_texts, line_text, topic_text
 from mex_pipeline.domain.schema import Schema, Slot
-from mex_pipeline.domain.view import Cut, Fitted, Line, ProfileView, SlotView, TopicView
+from mex_pipeline.domain.view import Cut, Fitted, Line, ProfileView, SlotView, TopicView, Weighed
 from mex_pipeline.domain.wording import Language, words
 
 RECENT_LIMIT = 5
@@ -84,6 +84,26 @@ def fit(view: ProfileView, max_tokens: int, language: Language) -> Fitted:
         cut=(*view.cut, *body_cut, *recent_cut),
     )
     return Fitted(kept, title + body_spent + recent_spent)
+
+
+def explain(
+    schema: Schema, fitted: Fitted, memories: Iterable[Memory], topics: Collection[str] | None, language: Language
+) -> list[Weighed]:
+    """Return every line that is shown, in the order of the text, then every one that is not, with its reason (product E1).
+
+    `memories` are all that were offered; of them those are added that no declared or wanted slot takes.
+    """
+    view = fitted.view
+    shown = [line for topic_view in view.topics for slot_view in topic_view.slots for line in slot_view.lines]
+    cut = list(view.cut)
+    for memory in memories:
+        if memory.slot is not None and schema.find(*memory.slot) is None:
+            cut.append(Cut(Line(memory), "unknown_slot"))
+        elif topics is not None and memory.topic not in topics:
+            cut.append(Cut(Line(memory, schema.find(memory.topic, memory.sub_topic)), "other_topic"))
+    return [Weighed(line.memory, _price(line, language)) for line in (*shown, *view.recent)] + [
+        Weighed(one.line.memory, _price(one.line, language), one.reason) for one in cut
+    ]
 
 
 def _rank(memory: Memory) -> tuple[float, str]:

@@ -149,8 +149,12 @@ def _is_plainly_said(candidate: Candidate) -> bool:
 
 
 def _weakened(candidate: Candidate, over: Memory) -> Candidate:
-    """Over a confirmed value only what the user plainly said applies as said; all else is a doubt (product C6)."""
-    if over.confidence is not Confidence.CONFIRMED or _is_plainly_said(candidate):
+    """Over a confirmed value only what the user plainly said applies as said; all else is a doubt (product C6).
+
+    So it is over a doubt: a confirmed value may lie beneath it.
+    """
+    is_doubt = over.is_ai_inferred and over.confidence is Confidence.UNCERTAIN
+    if not (over.confidence is Confidence.CONFIRMED or is_doubt) or _is_plainly_said(candidate):
         return candidate
     return replace(candidate, action=Action.UNCERTAIN_UPDATE, confidence=Confidence.UNCERTAIN, is_ai_inferred=True)
 
@@ -210,6 +214,9 @@ def _revise(desk: _Desk, candidate: Candidate, before: Memory) -> None:
     )
     desk.active[before.id] = after
     desk.changes.append(Revise(before, after, candidate.source))
+    if any(isinstance(change, Add) and change.after.id == before.id for change in desk.changes):
+        # Neither the old value of the store nor the result: who reads the summary must not miss it.
+        desk.discarded.append(Discarded(before.content, "superseded", {"by": candidate.content}))
 
 
 def _retire(desk: _Desk, candidate: Candidate, slot: tuple[str, str]) -> None:

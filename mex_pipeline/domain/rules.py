@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from mex_pipeline.domain.candidate import About, Action, Candidate, Discarded
 from mex_pipeline.domain.memory import Actor, Confidence
 from mex_pipeline.domain.schema import Schema, Slot
-from mex_pipeline.domain.structured import normalise
+from mex_pipeline.domain.structured import is_json, normalise, require_fits, require_storable
 from mex_pipeline.errors import InvalidContent, InvalidSlot
 
 _TOPICS_OF_OTHERS = frozenset({"family", "relationship"})
@@ -33,12 +33,20 @@ def check_write(
 ) -> Checked:
     """Return what `mex add` may write: a person may give any tier, a model at most `explicit` (product F4).
 
-    Without a tier it is the highest the actor may give: a person's word is `confirmed` (seed 004 §3.3, §5.1).
-    Raises InvalidSlot as `Schema.locate`, InvalidContent as `structured.normalise`.
+    Without a tier it is the highest the actor may give: a person's word is `confirmed` (seed 004 §3.3, §5.1). What was
+    typed is stored exactly or refused. Raises InvalidSlot as `Schema.locate`, InvalidContent as `normalise`,
+    `require_fits` and `require_storable` of `structured`.
     """
     slot = schema.locate(topic, sub_topic)
+    require_fits(content)
+    require_storable(slot, content)
+    return Checked(slot, normalise(slot, content), given_by(actor, confidence))
+
+
+def given_by(actor: Actor, confidence: Confidence | None) -> Confidence:
+    """Return the tier as this actor may give it; without one the highest (seed 004 §3.3, product F4)."""
     highest = Confidence.CONFIRMED if actor is Actor.USER else Confidence.EXPLICIT
-    return Checked(slot, normalise(slot, content), at_most(highest, confidence or highest))
+    return at_most(highest, confidence or highest)
 
 
 def check_candidate(schema: Schema, candidate: Candidate) -> Candidate | Discarded:
@@ -46,7 +54,8 @@ def check_candidate(schema: Schema, candidate: Candidate) -> Candidate | Discard
 
     The tier is never `confirmed`; an `uncertain_update` is `uncertain` and inferred whatever the model says. A record
     has nothing to update, so there both updates become `new`, the uncertain one keeping its doubt. Discarded with
-    `hypothetical`, `about_other`, `retire_unique`, `retire_needs_slot`, or the code and facts of the InvalidSlot or
+    `hypothetical`, `about_other`, `retire_unique`, `retire_needs_slot`, `content_not_text` (JSON where no fields are
+    declared: several values in one array, an object for a plain value), or the code and facts of the InvalidSlot or
     InvalidContent that a person's write would have raised.
     """
     try:
@@ -54,7 +63,10 @@ def check_candidate(schema: Schema, candidate: Candidate) -> Candidate | Discard
         reason = _refusal(candidate, slot)
         if reason is not None:
             return Discarded(candidate.content, reason, {"slot": slot.path} if slot else {})
+        require_fits(candidate.content)
         content = normalise(slot, candidate.content)
+        if not (slot and slot.fields) and is_json(content):
+            return Discarded(candidate.content, "content_not_text")
     except (InvalidSlot, InvalidContent) as error:
         return Discarded(candidate.content, error.code, _facts(error.params))
     is_doubtful = candidate.action is Action.UNCERTAIN_UPDATE

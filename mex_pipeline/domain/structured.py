@@ -9,6 +9,9 @@ from mex_pipeline.domain.text import clean, is_blank
 from mex_pipeline.domain.wording import OPEN_ENDS, Language, words
 from mex_pipeline.errors import InvalidContent
 
+MAX_CONTENT = 20_000
+"""Characters of a content, whoever writes it: some ten pages. What is longer is a document, to be extracted from."""
+
 _DATE = re.compile(r"([0-9]{4})(?:-([0-9]{2})(?:-([0-9]{2}))?)?")
 
 
@@ -35,14 +38,33 @@ def parse_content(slot: Slot, content: str) -> dict[str, str]:
 def normalise(slot: Slot | None, content: str) -> str:
     """Return `content` as it is stored: canonical JSON for a structured slot, else trimmed text.
 
-    NUL and lone surrogates become U+FFFD. Raises InvalidContent as `parse_content` does, `content_blank` for text in
-    which nothing can be seen.
+    NUL and lone surrogates become U+FFFD, nothing else is changed. Raises InvalidContent as `parse_content` does,
+    `content_blank` for text in which nothing can be seen.
     """
     if slot is not None and slot.fields:
         return json.dumps(parse_content(slot, content), ensure_ascii=False)
     if is_blank(content):
         raise InvalidContent("content_blank")
     return clean(content).strip()
+
+
+def require_fits(content: str) -> None:
+    """Raise InvalidContent `content_too_long` above MAX_CONTENT: new content only, what is stored already stays."""
+    if len(content) > MAX_CONTENT:
+        raise InvalidContent("content_too_long", length=len(content), limit=MAX_CONTENT)
+
+
+def require_storable(slot: Slot | None, content: str) -> None:
+    """Raise InvalidContent for what could only be stored changed: `content_has_nul`, `content_not_unicode`.
+
+    In a structured slot the escapes of the JSON count as what they stand for.
+    """
+    fields = _load_object(content) if slot is not None and slot.fields else None
+    for text in (content, *(value for value in (fields or {}).values() if isinstance(value, str))):
+        if "\0" in text:
+            raise InvalidContent("content_has_nul")
+        if clean(text) != text:
+            raise InvalidContent("content_not_unicode")
 
 
 def render(slot: Slot | None, content: str, language: Language) -> str:
@@ -69,12 +91,21 @@ def text_fields(content: str) -> dict[str, str] | None:
     return texts if len(texts) == len(given) else None
 
 
+def is_json(content: str) -> bool:
+    """True for a JSON object or array; a number or a word in quotation marks is text."""
+    return isinstance(_load(content), dict | list)
+
+
 def _load_object(content: str) -> dict[str, object] | None:
+    data = _load(content)
+    return data if isinstance(data, dict) else None
+
+
+def _load(content: str) -> object:
     try:
-        data = json.loads(content)
+        return json.loads(content)
     except (ValueError, RecursionError):
         return None
-    return data if isinstance(data, dict) else None
 
 
 def _field_value(slot: Slot, field: Field, value: object) -> str:

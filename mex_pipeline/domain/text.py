@@ -12,6 +12,7 @@ CJK = (
 )
 """Han, kana, bopomofo and hangul as the inside of a regular expression's character class."""
 
+_UNSEEN = frozenset({"Zs", "Zl", "Zp", "Cc", "Cf"})
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 _QUOTATION_MARKS = frozenset("\"'`“”„‟‘’‚‛«»‹›「」『』〝〞〟")
 _SENTENCE_ENDS = ".,;:!?…。，、；：！？～~"
@@ -23,8 +24,11 @@ def clean(text: str) -> str:
 
 
 def is_blank(text: str) -> bool:
-    """True when nothing in `text` can be seen: spaces, controls and zero-width characters only."""
-    return all(category(char)[0] in "ZC" for char in text)
+    """True when nothing in `text` can be seen: spaces, controls and zero-width characters only.
+
+    Characters that this Python's Unicode does not know yet, and private ones, are somebody's signs.
+    """
+    return all(category(char) in _UNSEEN for char in text)
 
 
 def one_line(text: str) -> str:

@@ -37,7 +37,11 @@ class TopicView:
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """A line that is not shown. Reasons: `beyond_top` (its slot or section is full), `over_budget`, `too_long`."""
+    """A line that is not shown, and why.
+
+    Reasons: `beyond_top` (its slot or section is full), `over_budget`, `too_long`, and where it is explained too
+    `unknown_slot` (the schema does not declare it any more), `other_topic`.
+    """
 
     line: Line
     reason: str
@@ -58,3 +62,12 @@ class Fitted:
 
     view: ProfileView
     tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class Weighed:
+    """A memory with the estimated tokens of its line, and why it is not shown (None: it is)."""
+
+    memory: Memory
+    tokens: int
+    reason: str | None = None

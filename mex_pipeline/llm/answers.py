@@ -118,6 +118,21 @@ def read(answer: Answer, asked: Asked) -> Completion:
     return Completion(text, spent, finish, asked.response_format)
 
 
+def read_models(answer: Answer, asked: Asked) -> list[str]:
+    """Return the names in the list of models an answer holds, sorted.
+
+    Raises as `read`; LLMBadReply("llm_not_an_api") when it holds none, which is also what a 404 means here.
+    """
+    body = _decoded(answer.body)
+    status = _failed_with(answer, body)
+    if status and status != 404:
+        raise _error(status, body, answer, asked)
+    listed = _dict(body).get("data")
+    if status or not isinstance(listed, list):
+        raise LLMBadReply("llm_not_an_api", endpoint=asked.endpoint, model=asked.model)
+    return sorted({clean(one["id"]) for one in map(_dict, listed) if isinstance(one.get("id"), str)})
+
+
 def refuses_format(answer: Answer, asked: Asked, *, is_proven: bool) -> bool:
     """True when asking for structured output in a weaker way may help (product C12).
 

@@ -1,7 +1,6 @@
 """The one network exit: any OpenAI-compatible chat endpoint (seed 004 ADR-10, product P1)."""
 
 import asyncio
-import ipaddress
 import logging
 from collections.abc import Callable
 from typing import Any, get_args
@@ -9,18 +8,17 @@ from typing import Any, get_args
 import httpx
 from openai import APIConnectionError, APIStatusError, AsyncOpenAI
 
-from mex_pipeline.errors import InvalidInput, LLMUnavailable
+from mex_pipeline.errors import LLMUnavailable
 from mex_pipeline.llm.answers import Answer, Asked, detail, read, refuses_format, refuses_temperature
 from mex_pipeline.llm.contract import REPLY_SCHEMA
+from mex_pipeline.llm.endpoint import NO_KEY, checked_key, checked_url, http_client, no_answer, origin
 from mex_pipeline.llm.port import Completion, Message, ResponseFormat
 from mex_pipeline.llm.retry import Sleep, with_retries
 
 # At DEBUG the library writes whole requests, prompts included, to its log.
 logging.getLogger("openai").setLevel(logging.WARNING)
 
-_CONNECT_SECONDS = 10.0
 _TEMPERATURE = 0.2
-_NO_KEY = "no-key"
 _LADDER: tuple[ResponseFormat, ...] = get_args(ResponseFormat)
 _RESPONSE_FORMATS: dict[ResponseFormat, dict[str, Any]] = {
     "json_schema": {
@@ -32,9 +30,6 @@ _RESPONSE_FORMATS: dict[ResponseFormat, dict[str, Any]] = {
     "json_object": {"response_format": {"type": "json_object"}},
     "prompt": {},
 }
-_SENT_HEADERS = frozenset(
-    {"host", "accept", "accept-encoding", "authorization", "connection", "content-length", "content-type", "user-agent"}
-)
 
 
 class OpenAICompatible:
@@ -60,7 +55,7 @@ class OpenAICompatible:
         Raises InvalidInput for a base_url, key or proxy that no request can be made with.
         """
         self.model = model
-        self._key = api_key.strip()
+        self._key = checked_key(api_key)
         self._format = response_format
         self._on_format = on_format
         self._temperature: float | None = _TEMPERATURE
@@ -68,17 +63,15 @@ class OpenAICompatible:
         self._max_retries = max_retries
         self._retry_base = retry_base_seconds
         self._sleep = sleep
-        url = _checked_url(base_url)
-        self._endpoint = f"{url.scheme}://{url.netloc.decode('ascii')}"
-        if not (self._key.isascii() and self._key.isprintable()):
-            raise InvalidInput("llm_bad_setting", key="llm.api_key")
+        url = checked_url(base_url)
+        self._endpoint = origin(url)
         self._client = AsyncOpenAI(
             base_url=url,
-            api_key=self._key or _NO_KEY,
+            api_key=self._key or NO_KEY,
             max_retries=0,
             # Said here too, it wins over the Authorization of OPENAI_CUSTOM_HEADERS, which is meant for another host.
-            default_headers={"Authorization": f"Bearer {self._key or _NO_KEY}"},
-            http_client=_http_client(url, timeout_seconds),
+            default_headers={"Authorization": f"Bearer {self._key or NO_KEY}"},
+            http_client=http_client(url, timeout_seconds),
         )
 
     async def complete(self, messages: list[Message]) -> Completion:
@@ -139,55 +132,6 @@ class OpenAICompatible:
 
     def _unavailable(self, cause: BaseException | None, asked: Asked) -> LLMUnavailable:
         """Return the error of a request without an answer: not reached, too slow, or broken off."""
-        if isinstance(cause, httpx.ConnectError | httpx.ConnectTimeout | httpx.ProxyError):
-            code = "llm_unreachable"
-        elif isinstance(cause, httpx.TimeoutException | TimeoutError):
-            code = "llm_timeout"
-        else:
-            code = "llm_connection_lost"
-        return LLMUnavailable(code, endpoint=self._endpoint, model=self.model, detail=detail(str(cause or ""), asked))
-
-
-def _checked_url(base_url: str) -> httpx.URL:
-    """Return the endpoint's URL; the full address of the chat call, often pasted, is taken as well."""
-    try:
-        url = httpx.URL(base_url.strip().rstrip("/").removesuffix("/chat/completions"))
-    except httpx.InvalidURL as error:
-        raise InvalidInput("llm_bad_setting", key="llm.base_url") from error
-    if url.scheme not in {"http", "https"} or not url.host:
-        raise InvalidInput("llm_bad_setting", key="llm.base_url")
-    return url
-
-
-def _http_client(url: httpx.URL, timeout_seconds: float) -> httpx.AsyncClient:
-    """Return a client that uses the environment's proxies, except for an endpoint on this machine.
-
-    It follows no redirect: the prompt goes to the configured endpoint and nowhere else (product P1).
-    """
-    try:
-        return httpx.AsyncClient(
-            timeout=httpx.Timeout(timeout_seconds, connect=_CONNECT_SECONDS),
-            trust_env=not _is_this_machine(url.host),
-            follow_redirects=False,
-            event_hooks={"request": [_keep_known_headers]},
+        return LLMUnavailable(
+            no_answer(cause), endpoint=self._endpoint, model=self.model, detail=detail(str(cause or ""), asked)
         )
-    except (ImportError, ValueError) as error:
-        # A SOCKS proxy without its package, or a proxy address that is none.
-        raise InvalidInput("llm_bad_proxy") from error
-
-
-def _is_this_machine(host: str) -> bool:
-    """True for localhost and loopback addresses."""
-    if host == "localhost" or host.endswith(".localhost"):
-        return True
-    try:
-        address = ipaddress.ip_address(host)
-    except ValueError:
-        return False
-    return address.is_loopback or address.is_unspecified
-
-
-async def _keep_known_headers(request: httpx.Request) -> None:
-    """Drop what the library adds of its own: the machine's description, and another provider's organisation."""
-    for name in set(request.headers) - _SENT_HEADERS:
-        del request.headers[name]

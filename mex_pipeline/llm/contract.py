@@ -6,20 +6,22 @@ from collections import Counter
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from datetime import date
+from datetime import date, datetime
 from typing import Annotated, Any
 
 from json_repair import repair_json
 from pydantic import BaseModel, BeforeValidator, Field, ValidationError, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
+from mex_pipeline.clock import iso
 from mex_pipeline.domain.candidate import About, Action, Candidate, Discarded
 from mex_pipeline.domain.memory import Confidence
+from mex_pipeline.domain.structured import MAX_CONTENT
 from mex_pipeline.errors import LLMBadReply
 from mex_pipeline.llm.text import clean
 
-MAX_CONTENT = 4_000
-"""Characters of a content; evidence, quote and replaces are cut there."""
+_MAX_SUPPORT = 4_000
+"""Characters at which evidence, quote and replaces are cut."""
 
 _MAX_SHOWN = 200
 _MAX_TURN = 1_000_000
@@ -38,6 +40,10 @@ _EMPTY_ARRAY = re.compile(r"\[\s*\]")
 _MEMORIES_KEY = re.compile(r"""["'“]memories["'”]\s*[:：]""")
 _CONTENT_KEY = re.compile(r"""["'“]content["'”]\s*[:：]""")
 _DEBRIS = re.compile(r"""["'”]\s*(?:[}\]:：]|,\s*["'“])""")
+_DATE = re.compile(r"[0-9]{4}(?:-[0-9]{2}){0,2}")
+_DATE_TIME = re.compile(
+    r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]+)?)?(?:Z|[+-][0-9]{2}:?[0-9]{2})?"
+)
 _DECODER = json.JSONDecoder(strict=False)
 
 
@@ -85,7 +91,7 @@ def _text(value: Any) -> str | None:
     if not isinstance(value, str):
         return None
     text = clean(value).strip()
-    return None if text.casefold() in _NOTHING else text[:MAX_CONTENT].rstrip()
+    return None if text.casefold() in _NOTHING else text[:_MAX_SUPPORT].rstrip()
 
 
 def _slot_name(value: Any) -> str | None:
@@ -154,15 +160,18 @@ def _about(value: Any) -> About:
 
 
 def _occurred_at(value: Any) -> str | None:
-    """Return YYYY, YYYY-MM or YYYY-MM-DD when it is a real date, else None (product B4)."""
+    """Return YYYY, YYYY-MM or YYYY-MM-DD as it is, a date-time in the stored UTC form, None for anything else (B4).
+
+    A time without a zone is local, as are the times the model is shown.
+    """
     text = _text(value) or ""
-    if re.fullmatch(r"[0-9]{4}(-[0-9]{2}){0,2}", text) is None:
-        return None
     try:
-        date.fromisoformat(text + "-01-01"[len(text) - 4 :])
-    except ValueError:
+        if _DATE.fullmatch(text):
+            date.fromisoformat(text + "-01-01"[len(text) - 4 :])
+            return text
+        return iso(datetime.fromisoformat(text)) if _DATE_TIME.fullmatch(text) else None
+    except (ValueError, OverflowError):
         return None
-    return text
 
 
 def _one_of(values: Iterable[str]) -> WithJsonSchema:

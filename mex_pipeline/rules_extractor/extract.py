@@ -9,7 +9,7 @@ from mex_pipeline.domain.conversation import Turn
 from mex_pipeline.rules_extractor import patterns_en, patterns_zh, signs_en, signs_zh
 from mex_pipeline.rules_extractor.clauses import PASTED, Clause, Line, Sentence, blanked, lines
 from mex_pipeline.rules_extractor.rule import PREFERENCES, Rule, Signs, Slot, Words, slots_of
-from mex_pipeline.rules_extractor.value import is_code, said, stands_alone
+from mex_pipeline.rules_extractor.value import is_clear, is_code, said
 
 HasSlot = Callable[[str, str], bool]
 
@@ -189,7 +189,7 @@ class _Reader:
         """
         content = said(self.text[start : clause.end])
         words = self.blank[start : clause.end]
-        if not 2 <= len(content) <= _STATEMENT_LIMIT or not stands_alone(content):
+        if not 2 <= len(content) <= _STATEMENT_LIMIT or not is_clear(content):
             return
         if PASTED in words or is_code(words):
             return

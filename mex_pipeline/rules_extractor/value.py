@@ -72,13 +72,18 @@ def said(text: str) -> str:
     return text.strip(" \t~～.。!！,，、'’").rstrip(_PARTICLES).strip()
 
 
-def stands_alone(text: str) -> bool:
-    """True for words that point at nothing outside themselves and at no day; "I" and "you" are clear even then."""
+def is_clear(text: str) -> bool:
+    """True for words that point at nothing outside themselves but perhaps a day; "I" and "you" are clear even then."""
     return (
         any(letter.isalnum() for letter in text)
         and text.isprintable()
-        and not ("<" in text or _POINTING.search(text) or _WHEN.search(text) or _THIRD_PERSON_FIRST.match(text))
+        and not ("<" in text or _POINTING.search(text) or _THIRD_PERSON_FIRST.match(text))
     )
+
+
+def stands_alone(text: str) -> bool:
+    """True for clear words that hold on any day."""
+    return is_clear(text) and not _WHEN.search(text)
 
 
 def is_plain(text: str) -> bool:

@@ -51,7 +51,7 @@ async def _not_taken(
     tx: AsyncDatabase, reading: Reading, candidates: tuple[Candidate, ...], kind: str
 ) -> tuple[list[Candidate], list[Discarded]]:
     """Drop candidates whose message another job has taken meanwhile (product H3)."""
-    if reading.path is None:
+    if not reading.moves_cursor:
         return list(candidates), []
     keys = {one.source.message_key for one in candidates if one.source and one.source.message_key}
     taken = set(await tx.all(cursors.seen(reading.transcript.agent, keys, kind)))
@@ -75,7 +75,7 @@ async def _snapshot(tx: AsyncDatabase, reading: Reading, candidates: list[Candid
 def _progress_of_source(app: AsyncApp, job: Job, reading: Reading, now: str, at: int) -> list[Statement]:
     """The cursor, the seen messages, and the end of the replies that were kept for this job."""
     done = [usage.drop_replies(job.lock_key)] if job.lock_key else []
-    if reading.path is None:
+    if not reading.moves_cursor:
         return done
     transcript, kind = reading.transcript, app.extractor.kind
     advance = cursors.advance(
@@ -93,7 +93,7 @@ def _progress_of_source(app: AsyncApp, job: Job, reading: Reading, now: str, at:
 
 def _follow_up(job: Job, reading: Reading, at: int) -> Job | None:
     """A job for what was written to the source while this one ran (product H6); None when it has not changed."""
-    if reading.path is None or reading.looked_size is None:
+    if reading.path is None or reading.looked_size is None or not reading.moves_cursor:
         return None
     try:
         grown = size_of(reading.path) != reading.looked_size
@@ -156,7 +156,7 @@ def _result(
         "updated": [{"before": memory_plain(old), "after": memory_plain(new)} for old, new in updated],
         "retired": [memory_plain(memory) for memory in retired],
         "discarded": [discarded_plain(one) for one in discarded],
-        "inferred_count": sum(_is_for_review(memory) for memory in written),
+        "inferred_count": sum(is_for_review(memory) for memory in written),
         "usage": {"model": app.extractor.name} | spent,
         "cursor": {"from": reading.since.off, "to": reading.transcript.cursor.off},
         "turns": {
@@ -168,5 +168,6 @@ def _result(
     }
 
 
-def _is_for_review(memory: Memory) -> bool:
+def is_for_review(memory: Memory) -> bool:
+    """True for an inference that no person has confirmed (seed 004 §6.3)."""
     return memory.is_ai_inferred and memory.confidence is not Confidence.CONFIRMED

@@ -33,7 +33,7 @@ def of_file(app: App, path: Path, *, adapter: str | None) -> Estimate:
     real = require_file(path)
     chosen = adapter_for(adapter, real)
     kind: ExtractorKind = "model" if app.settings.llm.is_configured else "rules"
-    since = app.db.first(cursors.position(str(real), kind)) or Cursor()
+    since = app.db.first(cursors.position(str(real), kind, chosen.name)) or Cursor()
     transcript = read(real, chosen, since, quiet_seconds=app.settings.extraction.quiet_seconds)
     turns = settled(transcript)
     seen = set(app.db.all(cursors.seen(transcript.agent, [turn.key for turn in turns], kind)))

@@ -1,4 +1,4 @@
-"""One extraction from claim to commit; the same for foreground and worker (product C1, C2).
+"""One job from claim to commit; the same for foreground and worker (product C1, C2). A restore is in restoring.py.
 
 claim → read → gather → think → judge → commit. `think` has no database in its hands and `commit` no extractor's call,
 so no transaction is ever open while the network is used.
@@ -19,13 +19,14 @@ from mex_pipeline.services import async_endings, endings
 from mex_pipeline.services.commit import commit
 from mex_pipeline.services.extractor import Task
 from mex_pipeline.services.heartbeat import Interrupted, Runs
+from mex_pipeline.services.jobs import RESTORE
 from mex_pipeline.services.reading import Reading, read_source
+from mex_pipeline.services.restoring import restore
 from mex_pipeline.services.thinking import Asked, Thought, judge, think
-from mex_pipeline.store import jobs, memories
+from mex_pipeline.store import jobs, memories, usage
 from mex_pipeline.store.tokens import segment
 
 RECENT_RECORDS = 10
-PURPOSE = "extract"
 
 
 async def execute(app: AsyncApp, job_id: str, runs: Runs) -> bool:
@@ -39,8 +40,8 @@ async def execute(app: AsyncApp, job_id: str, runs: Runs) -> bool:
     runs.begin(job)
     try:
         ending = await _ending(app, job, runs)
-        if ending is not None:
-            await async_endings.leave(app.db, job, ending, _now(app))
+        if ending is not None and not await async_endings.leave(app.db, job, ending, _now(app)):
+            await _forget_replies(app, job)
     except asyncio.CancelledError:
         # Interrupted at the terminal: a foreground job ends, one of the background goes back to the queue.
         back = Ending(JobState.QUEUED, "shutdown", available_at=_now(app), gives_back=True)
@@ -63,10 +64,17 @@ async def _claim(app: AsyncApp, job_id: str, owner: str) -> Job | None:
     return job
 
 
+async def _forget_replies(app: AsyncApp, job: Job) -> None:
+    """Drop what a run kept whose row is gone: `mex clear` left nothing of it, so nothing may come after."""
+    async with app.db.transaction() as tx:
+        if job.lock_key and await tx.first(jobs.one(job.id)) is None:
+            await tx.run(usage.drop_replies(job.lock_key))
+
+
 async def _ending(app: AsyncApp, job: Job, runs: Runs) -> Ending | None:
     """Do the work; None when the commit has ended the job itself."""
     try:
-        await runs.guard(job, _run(app, job))
+        await runs.guard(job, restore(app, job) if job.kind == RESTORE else _run(app, job))
     except Interrupted as stop:
         if stop.why == "cancelled":
             return Ending(JobState.CANCELLED, "user")
@@ -90,7 +98,8 @@ async def _run(app: AsyncApp, job: Job) -> None:
 
     async def on_done(done: int) -> None:
         async with app.db.transaction() as tx:
-            await tx.run(jobs.progress(job, done, len(asked), "asking"))
+            if await tx.run(jobs.progress(job, done, len(asked), "asking")) != 1:
+                raise LeaseLost(id=job.id)  # no further call for a job that was taken over, or cleared away
 
     await on_done(0)
     extracted = await think(app.extractor, asked, concurrency=app.settings.llm.concurrency, on_done=on_done)
@@ -133,7 +142,7 @@ async def _gather(app: AsyncApp, job: Job, reading: Reading) -> tuple[tuple[Aske
         task = Task(
             job_id=job.id,
             source_file=job.lock_key or job.id,
-            purpose=PURPOSE,
+            purpose=job.kind,
             today=today,
             known=shown.lines,
         )

@@ -16,7 +16,8 @@ from mex_pipeline.services.transcripts import adapter_for, require_file
 from mex_pipeline.store import jobs, usage, workers
 from mex_pipeline.store.database import Database
 
-EXTRACT = "extract"
+EXTRACT, IMPORT, RESTORE = "extract", "import", "restore"
+"""Kinds of jobs: a source that grows, a file read once, an export that is put back. Only a restore needs no model."""
 MAX_LIMIT = 10_000
 PLAIN = "plain"
 WAITED_FOR, ASYNC_PRIORITY = 10, 0
@@ -24,17 +25,17 @@ PAUSED_REASONS = frozenset({"llm_auth", "llm_quota", "llm_unknown_model"})
 SETTINGS = "settings"
 
 
-def submit_file(app: App, path: Path, *, adapter: str | None, trigger: Trigger) -> tuple[Job, bool]:
+def submit_file(
+    app: App, path: Path, *, adapter: str | None, trigger: Trigger, subject: str = "user"
+) -> tuple[Job, bool]:
     """Queue the extraction of a session file; (job, was merged into one that waits). The row is committed and synced.
 
     The source is named by its real path, so that a symlink and a relative path are one source (product D4, H4).
     Raises InvalidInput for a path that cannot be read.
     """
     real = require_file(path)
-    chosen = adapter_for(adapter, real)
-    return _submit(
-        app, payload={"adapter": chosen.name, "path": str(real)}, key=str(real), given_text=None, trigger=trigger
-    )
+    payload = {"adapter": adapter_for(adapter, real).name, "path": str(real), "subject": subject}
+    return submit(app, EXTRACT, payload=payload, key=str(real), trigger=trigger)
 
 
 def submit_text(app: App, text: str, *, trigger: Trigger, subject: str = "user") -> tuple[Job, bool]:
@@ -43,18 +44,19 @@ def submit_text(app: App, text: str, *, trigger: Trigger, subject: str = "user")
         raise InvalidInput("text_blank")
     digest = hashlib.sha256(f"{subject}\0{text}".encode("utf-8", "replace")).hexdigest()
     payload = {"adapter": PLAIN, "subject": subject}
-    return _submit(app, payload=payload, key=f"text:{digest}", given_text=text, trigger=trigger)
+    return submit(app, EXTRACT, payload=payload, key=f"text:{digest}", given_text=text, trigger=trigger)
 
 
-def _submit(
-    app: App, *, payload: dict[str, Any], key: str, given_text: str | None, trigger: Trigger
+def submit(
+    app: App, kind: str, *, payload: dict[str, Any], key: str, trigger: Trigger, given_text: str | None = None
 ) -> tuple[Job, bool]:
+    """Queue a job of a kind, or merge it into the one that waits under the same key; (job, was merged)."""
     app.settings.llm.require_whole()
     now = millis(app.clock.now())
     foreground = trigger is Trigger.FOREGROUND
     job = Job(
         id=str(uuid.uuid4()),
-        kind=EXTRACT,
+        kind=kind,
         payload=payload,
         state=JobState.QUEUED,
         trigger=trigger,
@@ -192,7 +194,9 @@ def is_paused(app: App, job: Job) -> bool:
     """True when the job waits for something only a person can put right: a key, a quota, a model's name, a setting."""
     if not job.state.is_waiting:
         return False
-    return job.reason in PAUSED_REASONS or job.reason == SETTINGS or bool(pauses(app))
+    if job.reason in PAUSED_REASONS or job.reason == SETTINGS:
+        return True
+    return any(row["scope"] == "*" or job.kind != RESTORE for row in pauses(app))
 
 
 def waits_for_a_worker(app: App) -> bool:

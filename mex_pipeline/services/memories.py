@@ -9,10 +9,12 @@ from datetime import timedelta
 from mex_pipeline.app import App
 from mex_pipeline.clock import from_iso, iso, parse_local
 from mex_pipeline.domain.memory import Actor, Confidence, Event, HistoryEntry, Memory, Source
-from mex_pipeline.domain.rules import Checked, check_write
+from mex_pipeline.domain.rules import Checked, check_write, given_by
+from mex_pipeline.domain.selection import Selection
 from mex_pipeline.errors import InvalidInput, NotFound, SlotOccupied
 from mex_pipeline.services.results import Page
-from mex_pipeline.store import changes, history, memories, sources
+from mex_pipeline.services.search import folder
+from mex_pipeline.store import changes, history, memories, purge, search, sources
 from mex_pipeline.store.database import Database
 
 MIN_PREFIX = 8
@@ -72,11 +74,16 @@ def add(
 
 def _require_free(tx: Database, memory: Memory, now: str) -> None:
     """Raise SlotOccupied when the memory's slot holds an active value; asked inside the write transaction."""
-    assert memory.slot is not None
-    held = [other for other in tx.all(memories.in_slots([memory.slot], now)) if other.id != memory.id]
-    if held:
-        slot = ".".join(memory.slot)
-        raise SlotOccupied(slot=slot, id=held[0].id, content=held[0].content, new=shlex.quote(memory.content))
+    held = holder(tx, memory, now)
+    if held is not None:
+        slot = f"{memory.topic}.{memory.sub_topic}"
+        raise SlotOccupied(slot=slot, id=held.id, content=held.content, new=shlex.quote(memory.content))
+
+
+def holder(tx: Database, memory: Memory, now: str) -> Memory | None:
+    """Return another active memory in the memory's slot; only what is read inside the write transaction stays true."""
+    found = tx.all(memories.in_slots([memory.slot] if memory.slot else [], now))
+    return next((other for other in found if other.id != memory.id), None)
 
 
 def update(
@@ -102,14 +109,7 @@ def update(
         before = find(app, prefix)
         if before.forgotten_at is not None:
             raise InvalidInput("memory_forgotten", id=before.id)
-        checked = check_write(
-            app.schema,
-            topic=before.topic,
-            sub_topic=before.sub_topic,
-            content=before.content if content is None else content,
-            confidence=confidence or (before.confidence if content is None else Confidence.CONFIRMED),
-            actor=actor,
-        )
+        checked = _checked(app, before, content, confidence, actor)
         after = replace(
             _restated(before, checked, actor, now),
             updated_at=now,
@@ -122,15 +122,30 @@ def update(
     return after
 
 
+def _checked(app: App, before: Memory, content: str | None, confidence: Confidence | None, actor: Actor) -> Checked:
+    """The new content and tier; what an agent says again keeps its tier, and content that stays is not judged anew."""
+    stays = content is None or (actor is Actor.AI and content == before.content)
+    tier = confidence or (before.confidence if stays else Confidence.CONFIRMED)
+    if content is None:
+        slot = app.schema.find(before.topic, before.sub_topic)
+        return Checked(slot, before.content, given_by(actor, tier))
+    return check_write(
+        app.schema, topic=before.topic, sub_topic=before.sub_topic, content=content, confidence=tier, actor=actor
+    )
+
+
 def _restated(before: Memory, checked: Checked, actor: Actor, now: str) -> Memory:
     """The memory with the value and tier of a write by hand.
 
     A person who gives a new value vouches for it: what a model said of the old one goes. An agent that changes what a
-    person confirmed raises a doubt, as an extraction would (product C6, F4).
+    person confirmed raises a doubt, as an extraction would, and one that changes the doubt does not lift it; a
+    confirmed tier stays out of its reach (product C6, F4).
     """
+    is_confirmed = before.confidence is Confidence.CONFIRMED
     if checked.content == before.content:
-        return replace(before, confidence=checked.confidence)
-    doubtful = actor is Actor.AI and before.confidence is Confidence.CONFIRMED
+        return before if actor is Actor.AI and is_confirmed else replace(before, confidence=checked.confidence)
+    is_doubt = before.is_ai_inferred and before.confidence is Confidence.UNCERTAIN
+    doubtful = actor is Actor.AI and (is_confirmed or is_doubt)
     return replace(
         before,
         content=checked.content,
@@ -159,11 +174,18 @@ def get(app: App, prefix: str) -> tuple[Memory, list[Source], list[HistoryEntry]
 
 
 def find(app: App, prefix: str) -> Memory:
-    """Return the memory of an id or prefix; raises NotFound for none (`memory_not_found`) and for several (`ambiguous_id`)."""
+    """Return the memory of an id or prefix.
+
+    Raises NotFound: `memory_not_found`, `memory_purged` with the whole id for one that was forgotten for good,
+    `ambiguous_id`.
+    """
     wanted = require_prefix(prefix)
     found = app.db.all(memories.by_prefix(wanted))
     if not found:
-        raise NotFound("memory_not_found", id=prefix)
+        gone = app.db.all(purge.purged_ids(wanted))
+        if len(gone) == 1:
+            raise NotFound("memory_purged", id=gone[0])
+        raise NotFound("ambiguous_id" if gone else "memory_not_found", id=prefix)
     if len(found) > 1:
         raise NotFound("ambiguous_id", id=prefix)
     return found[0]
@@ -172,6 +194,8 @@ def find(app: App, prefix: str) -> Memory:
 def require_prefix(prefix: str) -> str:
     """Return an id or prefix in its stored form; raises InvalidInput when it is too short or no id at all."""
     wanted = prefix.strip().lower()
+    if re.fullmatch(r"[0-9a-f]{32}", wanted):
+        wanted = str(uuid.UUID(wanted))  # as the original wrote its ids
     if len(wanted) < MIN_PREFIX or re.fullmatch(r"[0-9a-f-]+", wanted) is None:
         raise InvalidInput("bad_id", id=prefix, least=MIN_PREFIX)
     return wanted
@@ -183,6 +207,7 @@ def page(
     topic: str | None = None,
     sub_topic: str | None = None,
     include_forgotten: bool = False,
+    project: str | None = None,
     limit: int | None = 10,
     offset: int = 0,
 ) -> Page:
@@ -192,16 +217,13 @@ def page(
     if not 0 <= offset <= MAX_NUMBER or (limit is not None and not 0 <= limit <= MAX_NUMBER):
         raise InvalidInput("number_out_of_range", most=MAX_NUMBER)
     now = iso(app.clock.now())
+    asked = Selection(
+        topic=topic,
+        sub_topic=sub_topic,
+        include_forgotten=include_forgotten,
+        project=None if project is None else folder(project),
+    )
     with app.db.snapshot() as view:
-        rows = view.all(
-            memories.page(
-                now,
-                topic=topic,
-                sub_topic=sub_topic,
-                include_forgotten=include_forgotten,
-                limit=limit or -1,
-                offset=offset,
-            )
-        )
-        total = view.first(memories.count(now, topic=topic, sub_topic=sub_topic, include_forgotten=include_forgotten))
+        rows = view.all(search.find(now, asked, limit=limit or -1, offset=offset))
+        total = view.first(search.count(now, asked))
     return Page(tuple(rows), total or 0, offset)

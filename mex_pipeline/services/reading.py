@@ -1,16 +1,18 @@
 """The read phase of an extraction: the turns that are new, cut into chunks (product C2, H4, H6)."""
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from mex_pipeline.adapters import registry
 from mex_pipeline.adapters.plain import parse_plain
 from mex_pipeline.app import AsyncApp
+from mex_pipeline.clock import iso_of_millis
 from mex_pipeline.domain.chunks import cut
 from mex_pipeline.domain.conversation import Chunk, Cursor, Transcript, Turn, settled
 from mex_pipeline.domain.job import Job
 from mex_pipeline.errors import SourceGone, SourceUnreadable
+from mex_pipeline.services.jobs import IMPORT
 from mex_pipeline.services.transcripts import read
 from mex_pipeline.store import cursors, jobs
 
@@ -19,7 +21,11 @@ RULES_CHUNK_TOKENS = 1_000_000_000
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What one read of a job's source gave. `path` is None for given text, which has no cursor and no message keys."""
+    """What one read of a job's source gave. `path` is None for given text.
+
+    `moves_cursor` says that the source may grow: its cursor is moved and its messages are marked as seen. Given text and
+    an imported file are read once and leave neither (seed 004 §6.4).
+    """
 
     transcript: Transcript
     new: tuple[Turn, ...]
@@ -27,6 +33,7 @@ class Reading:
     since: Cursor
     path: Path | None
     looked_size: int | None
+    moves_cursor: bool = True
 
     @property
     def spoken(self) -> int:
@@ -43,7 +50,9 @@ async def read_source(app: AsyncApp, job: Job) -> Reading:
         return _from_text(app, job)
     path = Path(job.payload["path"])
     adapter = registry.find(job.payload["adapter"])
-    since = await app.db.first(cursors.position(str(path), app.extractor.kind)) or Cursor()
+    moves_cursor = job.kind != IMPORT
+    position = cursors.position(str(path), app.extractor.kind, adapter.name)
+    since = (await app.db.first(position) or Cursor()) if moves_cursor else Cursor()
     size = await asyncio.to_thread(size_of, path)
     transcript = await asyncio.to_thread(
         read, path, adapter, since, quiet_seconds=app.settings.extraction.quiet_seconds, until=job.end_off
@@ -51,18 +60,22 @@ async def read_source(app: AsyncApp, job: Job) -> Reading:
     if job.end_off is None:
         async with app.db.transaction() as tx:
             await tx.run(jobs.fix_end(job, transcript.cursor.off, size))
-    turns = settled(transcript)
-    known = set(await app.db.all(cursors.seen(transcript.agent, [turn.key for turn in turns], app.extractor.kind)))
+    turns = settled(transcript) if moves_cursor else transcript.turns
+    keys = [turn.key for turn in turns] if moves_cursor else []
+    known = set(await app.db.all(cursors.seen(transcript.agent, keys, app.extractor.kind)))
     new = tuple(turn for turn in turns if turn.key not in known)
     looked = size if job.end_size is None else job.end_size
-    return Reading(transcript, new, _chunks(app, turns, new), since, path, looked)
+    return Reading(transcript, new, _chunks(app, turns, new), since, path, looked, moves_cursor=moves_cursor)
 
 
 def _from_text(app: AsyncApp, job: Job) -> Reading:
     if job.given_text is None:
         raise SourceGone("text_gone")
-    transcript = parse_plain(job.given_text)
-    return Reading(transcript, transcript.turns, _chunks(app, transcript.turns, transcript.turns), Cursor(), None, None)
+    said_at = iso_of_millis(job.created_at)  # what is handed over was said now
+    given = parse_plain(job.given_text)
+    transcript = replace(given, turns=tuple(replace(turn, at=said_at) for turn in given.turns))
+    chunks = _chunks(app, transcript.turns, transcript.turns)
+    return Reading(transcript, transcript.turns, chunks, Cursor(), None, None, moves_cursor=False)
 
 
 def _chunks(app: AsyncApp, turns: tuple[Turn, ...], new: tuple[Turn, ...]) -> tuple[Chunk, ...]:

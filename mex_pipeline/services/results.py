@@ -26,6 +26,11 @@ def memory_plain(memory: Memory) -> dict[str, Any]:
     return {key: getattr(memory, key) for key in _MEMORY_KEYS}
 
 
+def deleted_plain(memory_id: str) -> dict[str, Any]:
+    """Return the JSON object of a memory that was deleted for good: nothing but its id is known (product B6)."""
+    return dict.fromkeys(_MEMORY_KEYS) | {"id": memory_id}
+
+
 def source_plain(source: Source) -> dict[str, Any]:
     """Return the JSON object of a source."""
     return {key: getattr(source, key) for key in _SOURCE_KEYS}

@@ -1,8 +1,11 @@
 """A home's beginning, and its settings (product A3, A4, A6; seed 004 §9)."""
 
 import os
+import re
+from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -12,16 +15,19 @@ from mex_pipeline.errors import ExternalError, InvalidInput
 from mex_pipeline.llm.presets import PRESETS
 from mex_pipeline.paths import Home, write_private
 from mex_pipeline.resources import shipped
-from mex_pipeline.settings import LLMSettings, Settings
+from mex_pipeline.settings import LLMSettings, Settings, load
 from mex_pipeline.store import jobs, migrations, workers
 from mex_pipeline.store.database import Database
 
 
-def initialise(home: Home, language: str, *, may_make_parents: bool = False) -> tuple[Database, bool]:
+def initialise(
+    home: Home, language: str, *, may_make_parents: bool = False, migrated: Callable[[Path], None] = lambda _: None
+) -> tuple[Database, bool]:
     """Make whatever the home lacks (folders, config.yaml, schema.yaml, mex.db) and return (its database, it is new).
 
     Nothing that exists is changed, and a whole home that may only be read is left as it is and opened to be read
-    (product P2). Raises InvalidInput when the folder above is missing (product A6), unless `may_make_parents`.
+    (product P2); but a database of the original is migrated, and `migrated` told where its copy lies (product B1).
+    Raises InvalidInput when the folder above is missing (product A6), unless `may_make_parents`.
     """
     if not may_make_parents:
         home.require_parent()
@@ -37,9 +43,11 @@ def initialise(home: Home, language: str, *, may_make_parents: bool = False) -> 
             write_private(home.schema, shipped("schema", f"{language}.yaml").read_text(encoding="utf-8"))
     except OSError as error:
         raise ExternalError("home_unwritable", path=str(home.root), detail=error.strerror or "") from error
+    if home.database.is_dir():
+        raise ExternalError("database_is_folder", path=str(home.database))
     database = Database.open_to_read(home.database) if is_read_only else Database.open(home.database)
     try:
-        return database, migrations.ensure_current(database)
+        return database, migrations.ensure_current(database, migrated)
     except BaseException:
         database.close()
         raise
@@ -52,36 +60,105 @@ def configure_llm(
     provider: str | None = None,
     base_url: str | None = None,
     api_key: str | None = None,
+    api_key_env: str | None = None,
     model: str | None = None,
 ) -> LLMSettings:
     """Write the model's endpoint into config.yaml, comments and other keys kept, and return what is set now.
 
-    What is not given keeps its value, key and model only for the same endpoint; a provider brings its base_url (seed 004
-    §5.1, product G16). Waiting jobs that a
-    wrong key or model had paused are let go. Raises InvalidInput for an unknown provider, a bad URL, or a missing part.
+    What is given is taken as `endpoint` does; a missing model is an error too. Waiting jobs that a wrong key or model
+    had paused are let go.
+    """
+    changed = endpoint(
+        home, settings, provider=provider, base_url=base_url, api_key=api_key, api_key_env=api_key_env, model=model
+    )
+    if not changed.model:
+        raise InvalidInput("llm_needs_model")
+    write_llm(home, changed)
+    return changed
+
+
+def endpoint(
+    home: Home,
+    settings: Settings,
+    *,
+    provider: str | None = None,
+    base_url: str | None = None,
+    api_key: str | None = None,
+    api_key_env: str | None = None,
+    model: str | None = None,
+) -> LLMSettings:
+    """Return the endpoint as it would be with what is given; nothing is written.
+
+    What is not given stays as config.yaml has it, key and model only for the same endpoint; a provider brings its
+    base_url (seed 004 §5.1, product G16). What the environment sets is not copied into the file, but for the address.
+    Raises InvalidInput for an unknown provider, a bad URL or variable, or when there is no address at all.
     """
     if provider is not None and provider not in PRESETS:
         raise InvalidInput("unknown_provider", value=provider, known=", ".join(PRESETS))
+    stored = load(home.config, {}).llm
     preset_url = PRESETS[provider].base_url if provider else ""
-    url = base_url or preset_url or settings.llm.base_url
+    url = base_url or preset_url or settings.llm.base_url or stored.base_url
     if not url:
         raise InvalidInput("llm_needs_base_url")
     url = _checked_url(url)
     # A key belongs to the endpoint it was made for, and so does a model's name.
-    kept = settings.llm if url == settings.llm.base_url else replace(settings.llm, api_key="", model="")
-    changed = replace(
+    kept = stored if url == stored.base_url else replace(stored, api_key="", api_key_env="", model="")
+    if api_key_env and re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", api_key_env.strip()) is None:
+        raise InvalidInput("llm_bad_key_variable")  # most likely the key itself: not repeated
+    return replace(
         kept,
         base_url=url,
         model=kept.model if model is None else model.strip(),
         api_key=kept.api_key if api_key is None else api_key.strip(),
+        api_key_env=kept.api_key_env if api_key_env is None else api_key_env.strip(),
     )
-    if not changed.model:
-        raise InvalidInput("llm_needs_model")
-    text = yaml_file.read_text(home.config)
-    values = {"base_url": changed.base_url, "api_key": changed.api_key, "model": changed.model}
-    write_private(home.config, yaml_file.with_values(text, "llm", values))
+
+
+def write_llm(home: Home, changed: LLMSettings) -> None:
+    """Write an endpoint into config.yaml (an empty one: the built-in rules), and let paused jobs go.
+
+    Raises as `_write_settings`.
+    """
+    stored = load(home.config, {}).llm
+    values = {
+        name: str(getattr(changed, name))
+        for name in ("base_url", "api_key", "api_key_env", "model")
+        if getattr(changed, name) != getattr(stored, name)
+    }
+    if values:
+        text = yaml_file.with_values(yaml_file.read_text(home.config), "llm", values)
+        _write_settings(home, text, {"llm": values})
     _let_go(home)
-    return changed
+
+
+def set_language(home: Home, language: str) -> None:
+    """Write the language of messages into config.yaml (product A4); raises as `_write_settings`."""
+    if load(home.config, {}).language != language:
+        text = yaml_file.with_scalar(yaml_file.read_text(home.config), "language", language)
+        _write_settings(home, text, {"language": language})
+
+
+def _write_settings(home: Home, text: str, meant: dict[str, Any]) -> None:
+    """Write config.yaml, but only when it then reads as meant: doubled keys and aliases can defeat an edit in place.
+
+    Raises InvalidInput("config_not_editable"), the file untouched, or ExternalError when it cannot be written.
+    """
+    try:
+        is_right = _holds(yaml_file.parse(text, home.config), meant)
+    except InvalidInput:
+        is_right = False
+    if not is_right:
+        raise InvalidInput("config_not_editable", path=str(home.config), keys=", ".join(meant))
+    try:
+        write_private(home.config, text)
+    except OSError as error:
+        raise ExternalError("home_unwritable", path=str(home.root), detail=error.strerror or "") from error
+
+
+def _holds(found: Any, meant: Any) -> bool:
+    if not isinstance(meant, dict):
+        return bool(found == meant)
+    return isinstance(found, dict) and all(_holds(found.get(key), value) for key, value in meant.items())
 
 
 def _checked_url(url: str) -> str:

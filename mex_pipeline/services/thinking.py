@@ -3,12 +3,15 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
+from datetime import datetime
 
+from mex_pipeline.clock import from_iso
 from mex_pipeline.domain.candidate import About, Candidate, Discarded
 from mex_pipeline.domain.conversation import Chunk
 from mex_pipeline.domain.evidence import Origin, is_echo, rests_on_assistant, verify
 from mex_pipeline.domain.rules import check_candidate
 from mex_pipeline.domain.schema import Schema
+from mex_pipeline.domain.when import in_absolute_time
 from mex_pipeline.services.extractor import Extracted, Extractor, Task
 
 
@@ -84,14 +87,48 @@ def judge(
     discarded: list[Discarded] = []
     for result, item in zip(extracted, asked, strict=True):
         discarded.extend(result.discarded)
-        for proposed in result.candidates:
-            checked = check_candidate(schema, proposed if about is None else replace(proposed, about=about))
-            if isinstance(checked, Discarded):
-                discarded.append(checked)
-            elif is_echo(checked, examples=examples, known=item.known, chunk=item.chunk, schema=schema):
-                discarded.append(Discarded(checked.content, "echo"))
-            elif rests_on_assistant(checked, item.chunk, origin):
-                discarded.append(Discarded(checked.content, "said_by_assistant"))
-            else:
-                kept.append(verify(checked, item.chunk, origin))
+        proposals = (one if about is None else replace(one, about=about) for one in result.candidates)
+        verdicts = [_judged(one, item, schema, origin=origin, examples=examples) for one in proposals]
+        discarded.extend(verdict for verdict in verdicts if isinstance(verdict, Discarded))
+        passed = [verdict for verdict in verdicts if isinstance(verdict, Candidate)]
+        kept.extend(sorted(passed, key=lambda one: _place(one, item.chunk)))
     return Thought(tuple(kept), tuple(discarded), sum(result.reused for result in extracted))
+
+
+def _judged(
+    proposed: Candidate, item: Asked, schema: Schema, *, origin: Origin, examples: frozenset[str]
+) -> Candidate | Discarded:
+    """One candidate through every check; its relative times are resolved before the schema looks at its fields."""
+    sourced = verify(proposed, item.chunk, origin)
+    dated = in_absolute_time(sourced, _said(sourced, item.chunk))
+    checked = check_candidate(schema, sourced if isinstance(dated, Discarded) else dated)
+    if isinstance(checked, Discarded):
+        return checked
+    if is_echo(proposed, examples=examples, known=item.known, chunk=item.chunk, schema=schema):
+        return Discarded(checked.content, "echo")
+    if rests_on_assistant(proposed, item.chunk, origin):
+        return Discarded(checked.content, "said_by_assistant")
+    return dated if isinstance(dated, Discarded) else checked
+
+
+def _said(candidate: Candidate, chunk: Chunk) -> datetime | None:
+    """The local moment a candidate's words were said at; without their message, only what the whole chunk agrees on."""
+    source = candidate.source
+    if source is None or source.said_at is None:
+        return None
+    if source.message_key is None and len({_local(turn.at).date() for turn in chunk.turns if turn.at}) > 1:
+        return None
+    return _local(source.said_at)
+
+
+def _local(stored: str) -> datetime:
+    return from_iso(stored).astimezone()
+
+
+def _place(candidate: Candidate, chunk: Chunk) -> tuple[int, int]:
+    """Where its words stand in the chunk: of two values in one reply the later said one counts (product B11)."""
+    source = candidate.source
+    keys = [turn.key for turn in chunk.turns]
+    if source is None or source.message_key not in keys:
+        return len(keys), 0
+    return keys.index(source.message_key), source.quote_start or 0

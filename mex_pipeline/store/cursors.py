@@ -7,11 +7,12 @@ from mex_pipeline.domain.conversation import Cursor
 from mex_pipeline.store.sql import Query, Statement, value
 
 
-def position(source_file: str, extractor: str) -> Query[Cursor]:
-    """The cursor of a source for one extractor (`model` or `rules`)."""
+def position(source_file: str, extractor: str, agent: str) -> Query[Cursor]:
+    """The cursor of a source for one extractor (`model` or `rules`); read as another format it begins anew."""
     return Query(
-        "SELECT cursor FROM extraction_state WHERE source_file = :source_file AND extractor = :extractor",
-        {"source_file": source_file, "extractor": extractor},
+        "SELECT cursor FROM extraction_state "
+        "WHERE source_file = :source_file AND extractor = :extractor AND agent = :agent",
+        {"source_file": source_file, "extractor": extractor, "agent": agent},
         lambda row: Cursor.from_json(row["cursor"]),
     )
 

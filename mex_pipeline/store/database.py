@@ -11,7 +11,7 @@ from mex_pipeline.store.sql import Query, Statement, groups
 
 T = TypeVar("T")
 
-BUSY_SECONDS = 10.0
+BUSY_SECONDS = 5.0
 # FULL, so that a printed job id and a commit survive a power cut (product D6).
 PRAGMAS = "PRAGMA synchronous = FULL; PRAGMA temp_store = MEMORY;"
 
@@ -143,6 +143,16 @@ class Database:
         try:
             for statement in _statements(sql):
                 self._connection.execute(statement)
+        except sqlite3.Error as error:
+            raise translated(error, str(self._path)) from error
+
+    def image(self) -> bytes:
+        """Return every page of the file, free ones too, as this connection sees them.
+
+        SQLite hands them out itself: closing a descriptor of our own would drop the locks it holds on the file (POSIX).
+        """
+        try:
+            return self._connection.serialize()
         except sqlite3.Error as error:
             raise translated(error, str(self._path)) from error
 

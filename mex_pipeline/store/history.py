@@ -2,10 +2,11 @@
 
 import json
 import uuid
+from collections.abc import Iterable
 
 from mex_pipeline.domain.memory import Actor, Event, HistoryEntry
 from mex_pipeline.store.memories import ACTIVE
-from mex_pipeline.store.sql import Query, Row, Statement
+from mex_pipeline.store.sql import Query, Row, Statement, value
 
 _INSERT = (
     "INSERT INTO history (id, memory_id, event, old_content, new_content, actor, evidence, created_at, job_id, before, after) "
@@ -51,6 +52,49 @@ def _decode(row: Row) -> HistoryEntry:
 def of_memory(memory_id: str) -> Query[HistoryEntry]:
     """The history of one memory, oldest first."""
     return Query("SELECT * FROM history WHERE memory_id = :id ORDER BY seq", {"id": memory_id}, _decode)
+
+
+def of_memories(memory_ids: Iterable[str]) -> Query[HistoryEntry]:
+    """The history of several memories, oldest first."""
+    return Query(
+        "SELECT * FROM history WHERE memory_id IN (SELECT value FROM json_each(:ids)) ORDER BY seq",
+        {"ids": json.dumps(list(memory_ids))},
+        _decode,
+    )
+
+
+def every() -> Query[HistoryEntry]:
+    """The history of all memories, oldest first: what time travel reads (product B8).
+
+    The state before a change is left out where the row before has it as its state after.
+    """
+    columns = "seq, memory_id, event, old_content, new_content, actor, evidence, created_at, job_id, after"
+    is_told = "lag(after) OVER (PARTITION BY memory_id ORDER BY seq) IS NOT NULL"
+    return Query(
+        f"SELECT {columns}, CASE WHEN {is_told} THEN NULL ELSE before END AS before FROM history ORDER BY seq",
+        {},
+        _decode,
+    )
+
+
+def ids(prefix: str) -> Query[str]:
+    """The ids that begin with `prefix` among memories and history, at most two; those deleted for good are in history."""
+    return Query(
+        "SELECT id FROM memories WHERE id >= :low AND id < :high UNION "
+        "SELECT memory_id FROM history WHERE memory_id >= :low AND memory_id < :high ORDER BY 1 LIMIT 2",
+        {"low": prefix, "high": prefix + "\U0010ffff"},
+        value("id"),
+    )
+
+
+def deleted(since: str, until: str) -> Query[str]:
+    """The ids of the memories that were deleted for good after `since` and up to `until`, in that order."""
+    return Query(
+        "SELECT memory_id FROM history WHERE event = 'delete' AND created_at > :since AND created_at <= :until "
+        "AND memory_id NOT IN (SELECT id FROM memories) ORDER BY seq",
+        {"since": since, "until": until},
+        value("memory_id"),
+    )
 
 
 def confirmed_before_doubt(now: str) -> Query[tuple[str, str]]:

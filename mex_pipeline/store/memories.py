@@ -71,8 +71,18 @@ def retired_in_slots(slots: Iterable[tuple[str, str]]) -> Query[Memory]:
     )
 
 
+def expired(now: str) -> Query[Memory]:
+    """The memories past their expiry that nobody has forgotten, oldest first (seed 004 ADR-11)."""
+    return Query(f"{SELECT} WHERE forgotten_at IS NULL AND expires_at <= :now ORDER BY seq", {"now": now}, decode)
+
+
 def _names(slots: Iterable[tuple[str, str]]) -> str:
     return json.dumps(sorted({f"{topic}.{sub_topic}" for topic, sub_topic in slots}))
+
+
+def every() -> Query[Memory]:
+    """Every memory there is, forgotten and expired ones too, in the order in which they were stored."""
+    return Query(f"{SELECT} ORDER BY seq", {}, decode)
 
 
 def slot_memories(now: str) -> Query[Memory]:

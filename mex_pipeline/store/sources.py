@@ -31,6 +31,15 @@ def of_memory(memory_id: str) -> Query[Source]:
     return Query("SELECT * FROM memory_sources WHERE memory_id = :id ORDER BY seq", {"id": memory_id}, _decode)
 
 
+def of_memories(memory_ids: Iterable[str]) -> Query[tuple[str, Source]]:
+    """(memory id, source) of several memories, oldest first."""
+    return Query(
+        "SELECT * FROM memory_sources WHERE memory_id IN (SELECT value FROM json_each(:ids)) ORDER BY seq",
+        {"ids": json.dumps(list(memory_ids))},
+        lambda row: (row["memory_id"], _decode(row)),
+    )
+
+
 def yielded(agent: str, keys: Iterable[str]) -> Query[tuple[str, str]]:
     """(message key, content) of everything the given messages have already yielded.
 

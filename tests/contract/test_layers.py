@@ -33,8 +33,8 @@ MAY_IMPORT: dict[str, set[str]] = {
         "llm.presets", "errors", "clock", "settings", "resources", "paths", "lease", "yaml_file",
     },
     "bootstrap": {
-        "app", "domain", "store", "llm.client", "llm.prompts", "services", "messages", "errors", "clock", "settings",
-        "resources", "paths", "lease", "yaml_file",
+        "app", "domain", "store", "llm.client", "llm.probe", "llm.prompts", "services", "messages", "errors", "clock",
+        "settings", "resources", "paths", "lease", "yaml_file",
     },
     "cli": {
         "", "app", "bootstrap", "services", "messages", "domain", "errors", "clock", "paths", "settings", "llm.presets",
@@ -56,7 +56,7 @@ DOORS: dict[str, set[str]] = {
     "questionary": {"mex_pipeline.cli"},
     "yaml": {"mex_pipeline.yaml_file"},
     "openai": {"mex_pipeline.llm.client"},
-    "httpx": {"mex_pipeline.llm.client"},
+    "httpx": {"mex_pipeline.llm.client", "mex_pipeline.llm.endpoint", "mex_pipeline.llm.probe"},
     "tenacity": {"mex_pipeline.llm.retry"},
     "pydantic": {"mex_pipeline.llm.contract"},
     "pydantic_core": {"mex_pipeline.llm.contract"},
@@ -68,6 +68,8 @@ WITHIN_FUNCTIONS = {
     "mex_pipeline.bootstrap": None,
     "mex_pipeline.cli.main": None,
     "mex_pipeline.cli.jobs": {"rich.console", "rich.progress"},
+    "mex_pipeline.cli.review": {"mex_pipeline.cli.review_pass"},
+    "mex_pipeline.cli.ask": {"questionary"},
 }
 """Where an import may stand inside a function, and which (None: any)."""
 

@@ -187,7 +187,8 @@ def test_everything_that_is_shipped_is_read_by_something() -> None:
         "01-task.md", "02-schema.md", "03-confidence.md", "04-known.md", "05-quality.md", "06-actions.md",
         "07-examples.md", "08-output.md", "repair.md",
     )}  # fmt: skip
-    assert files == {"config.yaml", "schema/zh.yaml", "schema/en.yaml"} | prompts
+    skills = {f"skills/{language}/{name}" for language in resources.LANGUAGES for name in ("SKILL.md", "README.md")}
+    assert files == {"config.yaml", "schema/zh.yaml", "schema/en.yaml"} | prompts | skills
 
 
 def test_the_yaml_files_are_read_alike_by_both_parsers() -> None:

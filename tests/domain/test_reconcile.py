@@ -237,6 +237,14 @@ def test_product_c3_candidates_of_one_job_see_each_other() -> None:
     assert (second.before, third.before, last.before) == (first.after, second.after, third.after)
 
 
+def test_of_several_values_said_in_one_job_the_earlier_ones_are_named() -> None:
+    """They stand in history only, so the result has to tell of them; a value that was known before is its `updated`."""
+    decided = decide([heard(COMPANY, "a", T[1]), heard(COMPANY, "b", T[2])])
+    assert [(one.content, one.reason, one.facts) for one in decided.discarded] == [("a", "superseded", {"by": "b"})]
+    known = held(COMPANY, "z", T[0])
+    assert reasons(decide([heard(COMPANY, "a", T[1])], known)) == []
+
+
 def test_product_c3_a_value_may_be_learned_and_given_up_in_one_job() -> None:
     decided = decide([heard(SKILL, "Rust", T[3], action=Action.RETIRE), heard(SKILL, "Rust", T[1])])
     assert kinds(decided) == [Add, Retire]

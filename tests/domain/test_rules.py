@@ -134,3 +134,26 @@ def test_c11_what_is_only_supposed_is_remembered_nowhere(slot: str | None) -> No
 def test_content_that_cannot_be_stored_is_mended_or_discarded() -> None:
     assert passed(proposal(None, "a\ud800")).content == "a\ufffd"
     assert dropped(proposal(None, " \n")).reason == "content_blank"
+
+
+@pytest.mark.parametrize("content", ['{"name": "华为"}', ' ["Python", "Go"] ', "[]"])
+@pytest.mark.parametrize("slot", ["work.company", "work.tech_stack", "finance", None])
+def test_seed_3_5_json_where_no_fields_are_declared_is_no_content_of_a_model(slot: str | None, content: str) -> None:
+    assert dropped(proposal(slot, content)) == Discarded(content, "content_not_text")
+
+
+@pytest.mark.parametrize("content", ["[ref] 华为", "{华为", '"华为"', "42"])
+def test_what_only_looks_like_json_is_text(content: str) -> None:
+    assert passed(proposal("work.company", content)).content == content
+
+
+def test_seed_3_5_a_person_may_store_json_as_text() -> None:
+    assert write(None, '["Python", "Go"]', Actor.USER).content == '["Python", "Go"]'
+
+
+@pytest.mark.parametrize("actor", list(Actor))
+@pytest.mark.parametrize(("content", "code"), [("a\0", "content_has_nul"), ("a\ud800", "content_not_unicode")])
+def test_a_write_by_hand_is_stored_exactly_or_refused(actor: Actor, content: str, code: str) -> None:
+    with pytest.raises(InvalidContent) as caught:
+        write(None, content, actor)
+    assert caught.value.code == code

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mex_pipeline.domain.schema import Slot
-from mex_pipeline.domain.structured import normalise, parse_content, render
+from mex_pipeline.domain.structured import MAX_CONTENT, normalise, parse_content, render, require_fits, require_storable
 from mex_pipeline.errors import InvalidContent
 from tests.domain.examples import en_schema, seed_schema
 
@@ -39,7 +39,7 @@ def test_seed_3_4_optional_fields_left_blank_are_left_out() -> None:
     assert parse_content(slot("work.experience"), content) == STAR
 
 
-@pytest.mark.parametrize("content", ["在星辰软件做后端", "[1]", '"text"', "{", "", "[" * 100_000])
+@pytest.mark.parametrize("content", ["在星辰软件做后端", "[1]", '"text"', "{", "", "[" * 20_000])
 def test_seed_3_4_prose_and_other_json_are_refused(content: str) -> None:
     error = refusal("work.experience", content)
     assert error.code == "content_not_json"
@@ -108,6 +108,36 @@ def test_an_object_of_which_nothing_is_filled_is_refused() -> None:
     with pytest.raises(InvalidContent) as caught:
         normalise(optional, '{"position": " "}')
     assert caught.value.code == "content_blank"
+
+
+def test_a_new_content_of_more_than_20_000_characters_is_refused_with_its_length() -> None:
+    require_fits("长" * MAX_CONTENT)
+    with pytest.raises(InvalidContent) as caught:
+        require_fits("长" * 1_000_000)
+    assert caught.value.code == "content_too_long"
+    assert caught.value.params == {"length": 1_000_000, "limit": MAX_CONTENT}
+
+
+@pytest.mark.parametrize(
+    ("where", "content", "code"),
+    [
+        ("basic_info.name", "林\0", "content_has_nul"),
+        ("basic_info.name", "林\ud83d", "content_not_unicode"),
+        ("work.experience", json.dumps({**STAR, "position": "a\0"}), "content_has_nul"),
+        ("work.experience", json.dumps({**STAR, "position": "a\udc00"}), "content_not_unicode"),
+        ("work.experience", '{"company": "a\0"}', "content_has_nul"),
+    ],
+)
+def test_what_could_only_be_stored_changed_is_refused_escaped_or_not(where: str, content: str, code: str) -> None:
+    with pytest.raises(InvalidContent) as caught:
+        require_storable(slot(where), content)
+    assert caught.value.code == code
+
+
+@pytest.mark.parametrize("content", ["a\\u0000", "👍🏽", "e\u0301", "a\r\nb", "\x1b[31m", "مرحبا", json.dumps(STAR)])
+def test_everything_else_can_be_stored_as_it_is(content: str) -> None:
+    for where in (slot("basic_info.name"), slot("work.experience"), None):
+        require_storable(where, content)
 
 
 @given(st.text())

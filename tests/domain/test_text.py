@@ -144,4 +144,4 @@ def test_one_line_has_no_line_break_of_any_kind() -> None:
 
 def test_blank_is_what_cannot_be_seen() -> None:
     assert all(is_blank(text) for text in ("", " \n", "\u200b\u3000", "\x00"))
-    assert not any(is_blank(text) for text in ("a", "。", "😀"))
+    assert not any(is_blank(text) for text in ("a", "。", "😀", "\U0001fae9", "\uf8ff", "\u0301"))

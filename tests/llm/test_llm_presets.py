@@ -24,3 +24,9 @@ def test_only_a_provider_on_this_machine_and_a_custom_one_need_no_key() -> None:
 
 def test_all_but_the_custom_provider_suggest_a_model() -> None:
     assert [name for name, preset in PRESETS.items() if not preset.models] == ["custom"]
+
+
+def test_whoever_wants_a_key_names_the_variable_people_keep_it_in() -> None:
+    assert {name: bool(preset.key_env) for name, preset in PRESETS.items()} == {
+        name: preset.needs_key for name, preset in PRESETS.items()
+    }

@@ -98,6 +98,10 @@ SAID = {
 }
 
 REMEMBERED = {
+    # The day is read from when it was said, later (product B4).
+    "记住：明天开会": ["record = 明天开会"],
+    "帮我记一下，下周三开会": ["record = 下周三开会"],
+    "remember: meeting tomorrow": ["record = meeting tomorrow"],
     "记住：回答先给结论，再讲理由": ["interaction.preferences = 回答先给结论，再讲理由"],
     "Please remember: I prefer replies in short paragraphs": [
         "interaction.preferences = I prefer replies in short paragraphs"
@@ -172,7 +176,7 @@ NOT_FOR_MEMORY = """
     remember to run the tests | 记得跑一下测试 | remember that this function returns None
     请记住：src/main.py 里的 parse_config 返回 None | Please remember: call the API twice | 记住：所有接口都要鉴权
     记住 | 记住了 | 好的，我记住了。 | 记住： | 记住我刚才说的 | 请记住这个 | 记住：它很重要 | 记住：我叫什么？
-    记住密码功能坏了 | 记住：明天开会 | 帮我记一下，下周三开会 | remember: meeting tomorrow | Please remember it
+    记住密码功能坏了 | Please remember it
     Remember that time? | 记住：你是一个医生 | Remember, you are Alex Hormozi | 记住：他喜欢苹果
     Remember: if it fails, rerun it
 """

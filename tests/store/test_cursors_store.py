@@ -17,9 +17,9 @@ def advance(db: Gateway, source: str, extractor: str, cursor: Cursor, **changes)
 
 
 def test_a_cursor_comes_back_as_it_was_moved(db: Gateway) -> None:
-    assert db.first(cursors.position("/s.jsonl", "model")) is None
+    assert db.first(cursors.position("/s.jsonl", "model", "claude")) is None
     advance(db, "/s.jsonl", "model", WHOLE)
-    assert db.first(cursors.position("/s.jsonl", "model")) == WHOLE
+    assert db.first(cursors.position("/s.jsonl", "model", "claude")) == WHOLE
 
 
 def test_moving_a_cursor_replaces_everything_that_is_known_of_the_source(db: Gateway) -> None:
@@ -39,13 +39,18 @@ def test_moving_a_cursor_replaces_everything_that_is_known_of_the_source(db: Gat
     ]
 
 
+def test_a_source_read_as_another_format_begins_anew(db: Gateway) -> None:
+    advance(db, "/s.jsonl", "model", WHOLE)
+    assert db.first(cursors.position("/s.jsonl", "model", "plain")) is None
+
+
 def test_product_c9_each_extractor_has_its_own_cursor(db: Gateway) -> None:
     advance(db, "/s.jsonl", "rules", Cursor(off=1))
-    assert db.first(cursors.position("/s.jsonl", "model")) is None
+    assert db.first(cursors.position("/s.jsonl", "model", "claude")) is None
     advance(db, "/s.jsonl", "model", Cursor(off=2))
     advance(db, "/other", "model", Cursor(off=3))
-    assert db.first(cursors.position("/s.jsonl", "rules")) == Cursor(off=1)
-    assert db.first(cursors.position("/s.jsonl", "model")) == Cursor(off=2)
+    assert db.first(cursors.position("/s.jsonl", "rules", "claude")) == Cursor(off=1)
+    assert db.first(cursors.position("/s.jsonl", "model", "claude")) == Cursor(off=2)
 
 
 def seen(db: Gateway, extractor: str, *keys: str, agent: str = "claude") -> set[str]:

@@ -90,16 +90,6 @@ def test_product_b1_a_newer_file_is_refused_untouched(tmp_path: Path) -> None:
     assert files(tmp_path) == {"mex.db": before}
 
 
-@pytest.mark.parametrize("version", [1, 2, 3, 4, 5])
-def test_an_older_file_is_refused_untouched_until_there_is_a_migration(tmp_path: Path, version: int) -> None:
-    path = tmp_path / "mex.db"
-    before = foreign(path, "CREATE TABLE memories (id TEXT)", f"PRAGMA user_version = {version}")
-    with pytest.raises(DatabaseDamaged) as caught:
-        ensure(path)
-    assert caught.value.code == "database_older"
-    assert files(tmp_path) == {"mex.db": before}
-
-
 def test_another_program_s_database_is_refused_and_keeps_its_tables(tmp_path: Path) -> None:
     path = tmp_path / "mex.db"
     foreign(path, "CREATE TABLE memories (mine TEXT)", "INSERT INTO memories VALUES ('kept')")

@@ -3,6 +3,7 @@
 The script is a JSON list of rules; the first whose `when` occurs in the last user message and that is not used up
 answers: `reply` (the message's text), `status`, `headers`, `body` (raw), `delay` (seconds), `hold` (wait until a file
 of that name exists in the folder), `times`. Every request is written to `requests.jsonl` before it is answered.
+`GET /models` lists what `models.json` in the folder says.
 """
 
 import json
@@ -28,6 +29,11 @@ class ModelServer:
         fresh = self.folder / "script.new"
         fresh.write_text(json.dumps(rules), encoding="utf-8")
         fresh.replace(self.folder / "script.json")
+
+    def offer(self, *names: str) -> None:
+        """Set the models that are listed; without this there is no list (404)."""
+        listed = {"object": "list", "data": [{"id": name, "object": "model"} for name in names]}
+        (self.folder / "models.json").write_text(json.dumps(listed), encoding="utf-8")
 
     def release(self, name: str) -> None:
         """Let held answers go."""
@@ -95,6 +101,16 @@ class _Handler(BaseHTTPRequestHandler):
                 self.answer(body, rule)
                 return
         self.answer(body, {"reply": '{"memories": []}'})
+
+    def do_GET(self) -> None:
+        listed = self.folder / "models.json"
+        is_there = self.path.endswith("/models") and listed.exists()
+        data = listed.read_bytes() if is_there else b"{}"
+        self.send_response(200 if is_there else 404)
+        self.send_header("content-type", "application/json")
+        self.send_header("content-length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
 
     def answer(self, body: dict[str, Any], rule: dict[str, Any]) -> None:
         time.sleep(rule.get("delay", 0))

@@ -1,0 +1,221 @@
+"""What has to go when a memory is forgotten for good, and what a text looks like without it (product B6)."""
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from mex_pipeline.domain.structured import text_fields
+
+_SPOKEN = ("content", "evidence", "quote", "old_content", "new_content")
+"""Columns that hold a memory's words, in whichever table."""
+
+_FREE = frozenset({"content", "evidence", "quote", "forgotten_reason", "facts", "params"})
+"""Keys of a job's JSON whose values are words; every other text is a code."""
+
+_OWNER = re.compile(r"<!-- ([0-9a-f]{8}) -->\s*$")
+_SHOWN = 8
+"""A line of a Markdown export ends with the first characters of its memory's id."""
+
+_PIECE = 80
+_TOO_SHORT = 4
+"""Bytes: what is shorter stands in any file by chance."""
+
+
+@dataclass(frozen=True, slots=True)
+class Doomed:
+    """Memories that go for good: their ids, every word they held, and the messages and sessions that said it.
+
+    `messages` are (agent, message key), `sessions` (agent, session id).
+    """
+
+    ids: frozenset[str] = frozenset()
+    words: frozenset[str] = frozenset()
+    messages: frozenset[tuple[str, str]] = frozenset()
+    sessions: frozenset[tuple[str, str]] = frozenset()
+    slots: frozenset[tuple[str, str]] = frozenset()
+    files: frozenset[str] = frozenset()
+    jobs: frozenset[str] = frozenset()
+
+    def __or__(self, other: "Doomed") -> "Doomed":
+        """Return both together."""
+        return Doomed(
+            self.ids | other.ids,
+            self.words | other.words,
+            self.messages | other.messages,
+            self.sessions | other.sessions,
+            self.slots | other.slots,
+            self.files | other.files,
+            self.jobs | other.jobs,
+        )
+
+
+def doomed(ids: Iterable[str], rows: Iterable[Mapping[str, Any]]) -> Doomed:
+    """Return what goes with the memories `ids`, from their rows in memories, memory_sources and history.
+
+    A table of an older structure lacks columns; what is there is taken.
+    """
+    found = list(rows)
+    return Doomed(
+        frozenset(ids),
+        frozenset(word.strip() for row in found for word in _spoken(row) if word.strip()),
+        frozenset(_pairs(found, "message_key")),
+        frozenset(_pairs(found, "session_id")),
+        frozenset((row["topic"], row["sub_topic"]) for row in found if row.get("sub_topic")),
+        frozenset(row["source_file"] for row in found if row.get("source_file")),
+        frozenset(row["job_id"] for row in found if row.get("job_id")),
+    )
+
+
+def _spoken(row: Mapping[str, Any]) -> Iterator[str]:
+    yield from (row[name] for name in _SPOKEN if isinstance(row.get(name), str))
+    for name in ("before", "after"):
+        state = json.loads(row[name]) if row.get(name) else {}
+        yield from (state[key] for key in _SPOKEN if isinstance(state.get(key), str))
+
+
+def _pairs(rows: Iterable[Mapping[str, Any]], column: str) -> Iterator[tuple[str, str]]:
+    return ((row["agent"], row[column]) for row in rows if row.get("agent") and row.get(column))
+
+
+def blanked(text: str, words: Iterable[str]) -> str:
+    """Return `text` with spaces where a word stands, of equal length: places that others quote stay where they are.
+
+    A Latin word or a number is only found whole, a single character only when it is all of the text.
+    """
+    known = frozenset(words)
+    if text.strip() in known:
+        return " " * len(text)
+    pattern = _pattern(known)
+    return text if pattern is None else pattern.sub(lambda match: " " * len(match[0]), text)
+
+
+def _pattern(words: Iterable[str]) -> re.Pattern[str] | None:
+    """The words as one expression, longest first."""
+    long = sorted((word for word in words if len(word) > 1), key=len, reverse=True)
+    return re.compile("|".join(_whole(word) for word in long)) if long else None
+
+
+def _whole(word: str) -> str:
+    before = r"(?<![0-9A-Za-z])" if re.match("[0-9A-Za-z]", word[0]) else ""
+    after = r"(?![0-9A-Za-z])" if re.match("[0-9A-Za-z]", word[-1]) else ""
+    return before + re.escape(word) + after
+
+
+def written_forms(words: Iterable[str]) -> frozenset[str]:
+    """Return the words as they may stand in a file: plain, and escaped as JSON does with and without ASCII."""
+    plain = frozenset(words)
+    escaped = (json.dumps(word, ensure_ascii=ascii_only)[1:-1] for word in plain for ascii_only in (False, True))
+    return plain | frozenset(escaped)
+
+
+def is_told_by(reply: str, words: Iterable[str]) -> bool:
+    """True when a model's reply, JSON text, holds one of the words, or every field of a structured one."""
+    known = frozenset(words)
+    pattern = _pattern(written_forms(known))
+    if pattern is not None and pattern.search(reply):
+        return True
+    structured = (text_fields(word) for word in known)
+    return any(all(value in reply for value in fields.values()) for fields in structured if fields)
+
+
+def without(value: Any, gone: Doomed, *, is_free: bool = False) -> Any:
+    """Return a job's JSON without the words: the memories' objects keep their place but say nothing.
+
+    Objects of other memories stay as they are, even with the same content.
+    """
+    if isinstance(value, str):
+        return blanked(value, gone.words) if is_free else value
+    if isinstance(value, list):
+        return [without(item, gone, is_free=is_free) for item in value]
+    if not isinstance(value, dict):
+        return value
+    if "id" in value and "content" in value:
+        silent = {"content": "", "evidence": None, "forgotten_reason": None}
+        return value | silent if value["id"] in gone.ids else value
+    return {key: without(item, gone, is_free=is_free or key in _FREE) for key, item in value.items()}
+
+
+def pruned(value: Any, gone: Doomed) -> tuple[Any, int]:
+    """Return an export's JSON without the memories and all that names them, and how many objects that concerned."""
+    if isinstance(value, list):
+        kept = [pruned(item, gone) for item in value if not _names(item, gone)]
+        return [item for item, _ in kept], len(value) - len(kept) + sum(count for _, count in kept)
+    if not isinstance(value, dict):
+        return value, 0
+    if isinstance(value.get("text"), str) and "role" in value:
+        text = turn_without(value, gone)
+        return value | {"text": text}, int(text != value["text"])
+    children = {key: pruned(item, gone) for key, item in value.items() if not _is_one_of(key, gone.ids)}
+    count = len(value) - len(children) + sum(count for _, count in children.values())
+    return {key: item for key, (item, _) in children.items()}, count
+
+
+def _names(item: Any, gone: Doomed) -> bool:
+    return isinstance(item, dict) and any(_is_one_of(item.get(name), gone.ids) for name in ("id", "memory_id"))
+
+
+def _is_one_of(given: Any, ids: Iterable[str]) -> bool:
+    """True for one of the ids, with its hyphens or without: the original wrote most of its own so."""
+    return isinstance(given, str) and given.lower().replace("-", "") in {one.replace("-", "") for one in ids}
+
+
+def turn_without(turn: Mapping[str, Any], gone: Doomed) -> str:
+    """Return a kept turn's text with the words blanked, in the sessions that said them.
+
+    A turn that a source names but that tells the fact in other words is blanked as a whole.
+    """
+    text = str(turn["text"])
+    is_source = (turn.get("agent"), turn.get("key")) in gone.messages
+    if not is_source and (turn.get("agent"), turn.get("session_id")) not in gone.sessions:
+        return text
+    left = blanked(text, gone.words)
+    return " " * len(text) if is_source and left == text else left
+
+
+def array_without(text: str, words: frozenset[str]) -> str | None:
+    """Return a JSON array, as the original kept several values in one row, without those that are one of the words.
+
+    None when the text is no array or has none of them (product H14).
+    """
+    try:
+        values = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(values, list):
+        return None
+    left = [
+        one for one in values if (one if isinstance(one, str) else json.dumps(one, ensure_ascii=False)) not in words
+    ]
+    return None if left == values else json.dumps(left, ensure_ascii=False)
+
+
+def without_entries(text: str, gone: Doomed) -> tuple[str, int]:
+    """Return a text export without the memories, and how many entries that concerned.
+
+    An entry is one line, or a line of a list with the indented ones below it. One that ends with the first characters
+    of an id belongs to that memory alone; any other goes when it holds one of the words.
+    """
+    entries = re.findall(r"[^\n]*\n(?:[ \t]+[^\n]*\n)*|[^\n]+$", text)
+    pattern = _pattern(word for word in gone.words if len(word.encode()) >= _TOO_SHORT)
+    heads = {one[:_SHOWN] for one in gone.ids}
+    kept = [entry for entry in entries if not _tells(entry, heads, pattern)]
+    return "".join(kept), len(entries) - len(kept)
+
+
+def _tells(entry: str, heads: set[str], pattern: re.Pattern[str] | None) -> bool:
+    owner = _OWNER.search(entry)
+    if owner is not None:
+        return owner[1] in heads
+    unfolded = "\n".join(line.strip() for line in entry.splitlines())
+    return pattern is not None and pattern.search(unfolded) is not None
+
+
+def needles(words: Iterable[str]) -> frozenset[str]:
+    """Return what to look for in a file's bytes to prove that the words are gone.
+
+    Long ones come in pieces, for SQLite lays them over several pages; what stands in any file by chance is left out.
+    """
+    pieces = (form[at : at + _PIECE] for form in written_forms(words) for at in range(0, len(form), _PIECE))
+    return frozenset(piece for piece in pieces if len(piece.encode()) >= _TOO_SHORT)

@@ -1,0 +1,50 @@
+"""The review of what a model inferred: what awaits it, and what stood before a doubt (seed 004 ADR-5, §6.3)."""
+
+from collections.abc import Iterable, Sequence
+
+from mex_pipeline.domain.memory import Confidence, Event, HistoryEntry, Memory, Source
+from mex_pipeline.domain.timeline import steps
+
+
+def awaits_review(memory: Memory, now: str) -> bool:
+    """True while the memory is shown, inferred by a model and not confirmed by a person (seed 004 §6.3)."""
+    return memory.is_active(now) and _is_doubt(memory)
+
+
+def before_doubt(memory: Memory, lines: Sequence[HistoryEntry]) -> Memory | None:
+    """Return the state that a doubtful value replaced in its slot, None when it replaced nothing.
+
+    `lines` is the memory's history, oldest first. A doubt upon a doubt does not hide the value before both: the last
+    state that needed no review counts; where every value was a doubt, the last that was more than a guess.
+    """
+    here = [state for state in _replaced(memory, lines) if state.slot == memory.slot]
+    return max(reversed(here), key=_standing, default=None)
+
+
+def _replaced(memory: Memory, lines: Sequence[HistoryEntry]) -> list[Memory]:
+    """The states whose values gave way one after the other; one that came back takes what came after it along."""
+    known = [step.state for step in steps(memory, lines)]
+    replaced: list[Memory] = []
+    for line, before in zip(lines[len(lines) + 1 - len(known) :], known, strict=False):
+        if line.old_content is None or line.new_content in (None, line.old_content):
+            continue
+        if line.event is Event.UPDATE:
+            replaced.append(before)
+        elif line.event in (Event.RESTORE, Event.UNDO):
+            back = [number for number, state in enumerate(replaced) if state.content == line.new_content]
+            del replaced[back[-1] if back else len(replaced) :]
+    return replaced
+
+
+def sources_of_value(memory: Memory, lines: Sequence[HistoryEntry], sources: Iterable[Source]) -> tuple[Source, ...]:
+    """Return where the present content was said; a memory keeps the sources of its earlier values too."""
+    jobs = {line.job_id for line in lines if line.new_content == memory.content}
+    return tuple(source for source in sources if not lines or source.job_id in jobs)
+
+
+def _is_doubt(memory: Memory) -> bool:
+    return memory.is_ai_inferred and memory.confidence is not Confidence.CONFIRMED
+
+
+def _standing(state: Memory) -> tuple[bool, bool]:
+    return not _is_doubt(state), state.confidence is not Confidence.UNCERTAIN

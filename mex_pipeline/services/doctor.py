@@ -1,0 +1,125 @@
+"""`mex doctor`: what is wrong with a home, and the command that puts it right (seed 004 §3.6).
+
+It reports whatever state the home is in and never changes a memory. A fault of one part is a line of the report; the
+other parts are looked at all the same.
+"""
+
+import shlex
+from collections.abc import Callable
+from contextlib import ExitStack, closing
+from pathlib import Path
+
+from mex_pipeline import settings as settings_module
+from mex_pipeline import yaml_file
+from mex_pipeline.app import App
+from mex_pipeline.clock import SystemClock
+from mex_pipeline.domain.schema import Schema, parse
+from mex_pipeline.domain.wording import Language
+from mex_pipeline.errors import ExternalError, MexError, UserError
+from mex_pipeline.paths import Home
+from mex_pipeline.services import doctor_data, doctor_home
+from mex_pipeline.services.findings import FIX, Check, Item, LLMState, Report, Status, found
+from mex_pipeline.services.setup import initialise
+from mex_pipeline.settings import LLMSettings, Settings
+
+AskModels = Callable[[LLMSettings], list[str]]
+"""Asks an endpoint for the names of its models; raises the errors of a call."""
+
+_NO_ANSWER = frozenset({"llm_unreachable", "llm_timeout", "llm_connection_lost"})
+
+
+def examine(home: Home, language: Language, *, ask_models: AskModels | None = None, fix: bool = False) -> Report:
+    """Return the report. The endpoint is asked only with `ask_models`, and only `fix` changes anything.
+
+    `fix` repairs modes, the full-text index, and jobs whose process is gone. Raises InvalidInput where there can be no
+    home at all (`home_parent_missing`, `home_is_file`).
+    """
+    copies: list[Path] = []
+    with ExitStack() as stack:
+        try:
+            database, is_new = initialise(home, language, migrated=copies.append)
+            stack.enter_context(closing(database))
+        except UserError:
+            raise
+        except MexError as error:
+            database, is_new, fault = None, False, error
+        settings, config_check = _config(home)
+        schema, schema_check = _schema(home)
+        fixed = {"permissions": doctor_home.tighten(home.root)} if fix else {}
+        if database is None:
+            stored = tuple(doctor_data.unopened(fault))
+        else:
+            app = App(home, settings or Settings(), schema or Schema({}), database, SystemClock(), language)
+            fixed |= doctor_data.repair(app) if fix else {}
+            stored = tuple(doctor_data.checks(app, schema_is_known=schema is not None))
+    llm, llm_check = _llm(settings, ask_models)
+    checks = (_place(home), _permissions(home), config_check, schema_check, *stored, llm_check)
+    return Report(checks, llm, {name: count for name, count in fixed.items() if count}, is_new, tuple(copies))
+
+
+def _place(home: Home) -> Check:
+    """A program that copies mex.db between machines, or a disk of another machine, breaks what SQLite relies on."""
+    root = home.root.resolve()
+    items = []
+    synced, network = doctor_home.synced_by(root), doctor_home.network_of(root)
+    if synced is not None:
+        items.append(Item("home_synced", {"path": synced}))
+    if network is not None:
+        items.append(Item("home_on_network", {"kind": network}))
+    return found("home", items, Status.WARNING, code="path", path=str(home.root))
+
+
+def _permissions(home: Home) -> Check:
+    items = [
+        Item(
+            "open_to_others",
+            {"path": str(path), "mode": f"{mode:04o}", "wanted": f"{wanted:04o}"},
+            (FIX, f"chmod {wanted:o} {shlex.quote(str(path))}"),
+        )
+        for path, mode, wanted in doctor_home.loose(home.root)
+    ]
+    return found("permissions", items, Status.PROBLEM)
+
+
+def _config(home: Home) -> tuple[Settings | None, Check]:
+    try:
+        settings = settings_module.load(home.config)
+    except MexError as error:
+        return None, Check("config", Status.PROBLEM, error=error)
+    try:
+        settings.llm.require_whole()
+    except MexError as error:
+        return settings, Check("config", Status.PROBLEM, error=error)
+    return settings, Check("config", Status.OK)
+
+
+def _schema(home: Home) -> tuple[Schema | None, Check]:
+    try:
+        schema, notices = parse(yaml_file.load(home.schema))
+    except MexError as error:
+        error.params.setdefault("file", str(home.schema))
+        return None, Check("schema", Status.PROBLEM, error=error)
+    items = [Item(notice.code, {"path": notice.path}) for notice in notices]
+    counts = {"topics": len(schema.topics), "slots": sum(1 for _ in schema.slots())}
+    return schema, found("schema", items, Status.WARNING, code="schema_counts", **counts)
+
+
+def _llm(settings: Settings | None, ask_models: AskModels | None) -> tuple[LLMState, Check]:
+    llm = settings.llm if settings else LLMSettings()
+    if settings is None:
+        return LLMState(), Check("llm", Status.SKIPPED, code="no_settings")
+    if not llm.is_configured:
+        return LLMState(), Check("llm", Status.SKIPPED, code="llm_none")
+    if ask_models is None:
+        return LLMState(configured=True), Check("llm", Status.SKIPPED, code="llm_not_asked")
+    try:
+        names = ask_models(llm)
+    except MexError as error:
+        answered = isinstance(error, ExternalError) and error.code not in _NO_ANSWER
+        # Some servers answer chats and have no list.
+        status = Status.WARNING if error.code == "llm_not_an_api" else Status.PROBLEM
+        return LLMState(configured=True, reachable=answered), Check("llm", status, error=error)
+    is_known = not names or llm.model in names or f"{llm.model}:latest" in names
+    items = [] if is_known else [Item("llm_model_not_listed", {"model": llm.model}, ("mex config llm",))]
+    state = LLMState(configured=True, reachable=True, models=len(names))
+    return state, found("llm", items, Status.WARNING, code="llm_reached", model=llm.model, count=len(names))

@@ -1,0 +1,199 @@
+"""The work of a restore job: read the export, decide memory by memory, write all of it and the job's end as one (C1, C2)."""
+
+import asyncio
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from mex_pipeline.app import AsyncApp
+from mex_pipeline.clock import iso, millis
+from mex_pipeline.domain.exported import APART, HISTORY, MEMORIES, SOURCES, read_row
+from mex_pipeline.domain.job import Ending, Job, JobState, Outcome
+from mex_pipeline.domain.memory import Actor, Event, HistoryEntry, Memory
+from mex_pipeline.domain.restoring import Conflict, Decided, Given, decide, invalid, read_memories
+from mex_pipeline.domain.schema import Schema
+from mex_pipeline.errors import InvalidInput, LeaseLost, SourceFormat
+from mex_pipeline.services.async_endings import patiently
+from mex_pipeline.services.commit import is_for_review
+from mex_pipeline.services.results import memory_plain
+from mex_pipeline.services.transfer import read_export
+from mex_pipeline.store import changes, export, history, jobs, memories
+from mex_pipeline.store.async_database import AsyncDatabase
+from mex_pipeline.store.sql import Statement
+
+MAX_SHOWN = 100
+"""How many memories of each kind a job's result shows; the counts beside them are whole."""
+MAX_CONFLICTS = 1_000
+_BATCH = 5_000
+
+
+@dataclass(frozen=True, slots=True)
+class _File:
+    """The rows of an export that can be stored, and a conflict for each that cannot; `refused` are ids of the latter."""
+
+    given: tuple[Given, ...]
+    rows: Mapping[str, list[dict[str, Any]]]
+    conflicts: tuple[Conflict, ...]
+    refused: frozenset[str]
+
+    def ids(self) -> set[str]:
+        """Return every id of a memory that is to be looked for here."""
+        return {one.memory.id for one in self.given} | {row["memory_id"] for row in self.rows[HISTORY.name]}
+
+    def slots(self) -> set[tuple[str, str]]:
+        """Return the slots its memories are meant for."""
+        return {one.memory.slot for one in self.given if one.memory.slot is not None}
+
+
+async def restore(app: AsyncApp, job: Job) -> None:
+    """Put back what the job's export holds, and end the job in the same transaction.
+
+    Raises SourceGone, SourceUnreadable, SourceFormat for a file that has changed since the request, LeaseLost when the job
+    belongs to a later claim or was cancelled.
+    """
+    # In threads: a large file takes seconds, and a cancel must be heard meanwhile.
+    file = await asyncio.to_thread(_read, Path(job.payload["path"]), app.schema)
+    await patiently(lambda: _commit(app, job, file))
+
+
+def _read(path: Path, schema: Schema) -> _File:
+    try:
+        sections = read_export(path)
+    except InvalidInput as error:
+        raise SourceFormat(error.code, **error.params) from error
+    given, conflicts = read_memories(sections[MEMORIES.name], schema)
+    rows: dict[str, list[dict[str, Any]]] = {}
+    for section in (HISTORY, SOURCES, *APART):
+        rows[section.name] = []
+        for number, row in enumerate(sections[section.name], 1):
+            try:
+                rows[section.name].append(read_row(section, row))
+            except InvalidInput as error:
+                conflicts.append(invalid(number, error, row, section.name))
+    raw = [row.get("id") for row in sections[MEMORIES.name] if isinstance(row, dict)]
+    refused = frozenset(one for one in raw if isinstance(one, str)) - {one.memory.id for one in given}
+    return _File(tuple(given), rows, tuple(conflicts), refused)
+
+
+async def _commit(app: AsyncApp, job: Job, file: _File) -> None:
+    moment = app.clock.now()
+    now, at = iso(moment), millis(moment)
+    async with app.db.transaction() as tx:
+        here = await tx.all(export.concerned(file.ids(), file.slots(), now))
+        replaces = job.payload["on_conflict"] == "overwrite"
+        decided = await asyncio.to_thread(decide, file.given, here, app.schema, now=now, replaces=replaces)
+        await _write(tx, _rows(decided))
+        counts = await _beside(tx, file, decided, {memory.id for memory in here})
+        await _write(tx, (history.append(line) for line in _lines(file, decided, now, job.id)))
+        conflicts = sorted(
+            (*file.conflicts, *decided.conflicts), key=lambda one: (one.section != "memories", one.number)
+        )
+        outcome, reason = _outcome(decided, conflicts, counts)
+        ending = Ending(JobState.SUCCEEDED, reason, outcome, result=_result(job, decided, conflicts))
+        if await tx.run(jobs.leave(job, ending, None, at)) != 1:
+            raise LeaseLost(id=job.id)
+        await tx.run(jobs.wake_followers(job.lock_key), jobs.event(job.id, at, "succeeded", job.fence, outcome))
+
+
+async def _write(tx: AsyncDatabase, statements: Iterator[Statement]) -> int:
+    """Run statements in batches, so that a large file is never held as statements, and return how many rows changed."""
+    changed = 0
+    while batch := list(islice(statements, _BATCH)):
+        changed += await tx.run(*batch)
+    return changed
+
+
+def _rows(decided: Decided) -> Iterator[Statement]:
+    yield from (memories.replace_row(write.after) for write in decided.writes if write.before is not None)
+    yield from (memories.insert(memory) for memory in decided.inserted)
+
+
+async def _beside(tx: AsyncDatabase, file: _File, decided: Decided, here: set[str]) -> dict[str, int]:
+    """Write what stands beside the memories, and return how many rows of each section were new.
+
+    The history of an inserted memory comes along as it was, and that of memories which are gone; of one that was here
+    it is this home's own.
+    """
+    inserted = {memory.id for memory in decided.inserted}
+    replaced = {write.after.id for write in decided.replaced}
+    named = {one.memory.id for one in file.given} | file.refused
+    told = inserted | ({row["memory_id"] for row in file.rows["history"]} - here - named)
+    sources = file.rows["sources"]
+    written = {
+        "history": (export.insert(HISTORY, row) for row in file.rows["history"] if row["memory_id"] in told),
+        "sources": (export.insert(SOURCES, row) for row in sources if row["memory_id"] in inserted),
+        "further_sources": (export.insert_new_source(SOURCES, row) for row in sources if row["memory_id"] in replaced),
+    }
+    counts = {name: await _write(tx, statements) for name, statements in written.items()}
+    for section in APART:
+        counts[section.name] = await _write(tx, (export.insert(section, row) for row in file.rows[section.name]))
+    return counts
+
+
+def _lines(file: _File, decided: Decided, now: str, job_id: str) -> Iterator[HistoryEntry]:
+    """Yield the lines of history that the restore itself writes.
+
+    An inserted memory has one only when the file's own history does not tell how it stands (product B8, H13).
+    """
+    told = {row["memory_id"]: row["after"] for row in file.rows["history"]}
+
+    def line(event: Event, before: Memory | None, after: Memory) -> HistoryEntry:
+        return changes.entry(event, before, after, actor=Actor.USER, now=now, job_id=job_id)
+
+    for write in decided.writes:
+        key = write.after.id
+        if write.before is not None:
+            yield line(Event.FORGET if write.is_put_aside else Event.IMPORT, write.before, write.after)
+        elif key not in told:
+            yield line(Event.IMPORT, None, write.after)
+        elif (last := told[key]) is not None and last != changes.state(write.after):
+            whole = line(Event.IMPORT, None, write.after)
+            yield replace(whole, before=last, old_content=last.get("content"))
+
+
+def _outcome(decided: Decided, conflicts: list[Conflict], counts: Mapping[str, int]) -> tuple[Outcome, str | None]:
+    if decided.writes or any(counts.values()):
+        return Outcome.COMMITTED, None
+    return (Outcome.ALL_REJECTED, None) if conflicts and not decided.skipped else (Outcome.SKIPPED, "nothing_new")
+
+
+def _result(job: Job, decided: Decided, conflicts: list[Conflict]) -> dict[str, Any]:
+    """The result object of product H9; its lists are cut, the counts are not."""
+    inserted, replaced, put_aside = decided.inserted, decided.replaced, decided.put_aside
+    imported = (*inserted, *(write.after for write in replaced))
+    return {
+        "on_conflict": job.payload["on_conflict"],
+        "imported": len(imported),
+        "skipped": decided.skipped,
+        "conflicts": [_conflict_plain(one) for one in conflicts[:MAX_CONFLICTS]],
+        "counts": {
+            "added": len(inserted),
+            "updated": len(replaced),
+            "retired": len(put_aside),
+            "conflicts": len(conflicts),
+        },
+        "added": [memory_plain(memory) for memory in inserted[:MAX_SHOWN]],
+        "updated": [
+            {"before": memory_plain(write.before), "after": memory_plain(write.after)}
+            for write in replaced[:MAX_SHOWN]
+            if write.before is not None
+        ],
+        "retired": [memory_plain(write.after) for write in put_aside[:MAX_SHOWN]],
+        "discarded": [],
+        "inferred_count": sum(is_for_review(memory) for memory in imported),
+        "usage": {"model": None, "calls": 0, "reused": 0, "prompt_tokens": 0, "completion_tokens": 0},
+        "cursor": None,
+        "turns": None,
+    }
+
+
+def _conflict_plain(conflict: Conflict) -> dict[str, Any]:
+    return {
+        "reason": conflict.reason,
+        "id": conflict.id,
+        "section": conflict.section,
+        "number": conflict.number,
+        "facts": dict(conflict.facts),
+    }

@@ -1,0 +1,161 @@
+"""What `--json` prints, command by command, against golden files; docs/json.md is made of them (product E3, H9).
+
+`WRITE_GOLDEN=1` writes the files anew: read the difference before you keep it.
+"""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mex_pipeline.cli import app as commands
+from tests.support.program import Ran, in_process
+from tests.support.source_tree import ROOT
+
+GOLDEN = ROOT / "tests" / "golden"
+EXAMPLE = ROOT / "docs" / "examples" / "claude-session.jsonl"
+_ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+_TIME = re.compile(r"20\d\d-\d\d-\d\d[T ]\d\d:\d\d:\d\dZ?")
+_MEASURED = {"db_size_bytes", "size_bytes", "pid", "bytes", "tokens", "max_tokens"}
+EXPERIENCE = '{"start": "2019", "end": "2023", "company": "星辰软件"}'
+
+
+class Tour:
+    """One walk through every command in one home; what a command needs is remembered from those before."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.seen: dict[str, str] = {}
+
+    def run(self, *words: str, code: int = 0, **environment: str) -> Ran:
+        ran = in_process(*words, "--json", **environment)
+        assert ran.code == code, (words, ran)
+        return ran
+
+    def steps(self) -> Iterator[tuple[str, tuple[str, ...], Any]]:
+        """Yield (name of the golden file, the words typed, what was printed)."""
+        for name, words in self._words():
+            ran = self.run(*words, MEX_WORKER_AUTOSTART="false")
+            yield name, words, ran.json
+        ran = self.run("get", "00000000", code=1)
+        yield "error", ("get", "00000000"), json.loads(ran.err)
+
+    def _id(self, *words: str) -> str:
+        return str(self.run(*words).json["id"])
+
+    def _words(self) -> Iterator[tuple[str, tuple[str, ...]]]:
+        yield from self._memories()
+        yield from self._background()
+
+    def _memories(self) -> Iterator[tuple[str, tuple[str, ...]]]:
+        yield "init", ("init",)
+        yield "bare", ()
+        name = self._id("add", "--topic", "basic_info", "--sub-topic", "name", "--content", "Chen")
+        city = self._id("add", "--topic", "basic_info", "--sub-topic", "location", "--content", "杭州")
+        self._id("add", "--topic", "work", "--sub-topic", "experience", "--content", EXPERIENCE)
+        note = self._id("add", "--topic", "finance", "--content", "review the funds")
+        yield "add", ("add", "--topic", "work", "--sub-topic", "tech_stack", "--content", "Python")
+        yield "update", ("update", name, "--content", "Chen Xiaolin")
+        yield "list", ("list", "--topic", "basic_info")
+        yield "search", ("search", "funds")
+        yield "search_history", ("search", "Chen", "--history")
+        yield "get", ("get", name)
+        yield "history", ("history", name)
+        yield "profile", ("profile",)
+        yield "profile_explain", ("profile", "--explain", "--topics", "basic_info")
+        yield "diff", ("diff",)
+        yield "move", ("move", note, "--topic", "goals")
+        yield "forget", ("forget", note, "--reason", "done")
+        yield "restore", ("restore", note)
+        self._id("add", "--content", "old", "--expires", "2020-01-01")
+        yield "gc", ("gc",)
+        yield "forget_hard", ("forget", note, "--hard", "--yes")
+        self.run("update", city, "--content", "深圳", "--by", "ai")
+        yield "review_list", ("review", "list")
+        yield "review_decline", ("review", "decline", city, "--restore-previous", "--reason", "a trip")
+        self.run("update", city, "--content", "苏州", "--by", "ai")
+        yield "review_approve", ("review", "approve", city)
+
+    def _background(self) -> Iterator[tuple[str, tuple[str, ...]]]:
+        out = self.folder / "out"
+        yield "transcript", ("transcript", str(EXAMPLE))
+        yield "extract_dry_run", ("extract", "--dry-run", "记住：我喜欢绿茶")
+        yield "extract", ("extract", "记住：我喜欢绿茶")
+        yield "extract_async", ("extract", "--async", "记住：我对花生过敏")
+        job = self.run("jobs", "list").json[0]["job_id"]
+        yield "jobs_list", ("jobs", "list")
+        yield "jobs_show", ("jobs", "show", job)
+        yield "jobs_retry", ("jobs", "retry", job)
+        yield "jobs_cancel", ("jobs", "cancel", job)
+        yield "jobs_wait", ("jobs", "wait", self.run("jobs", "list", "--state", "succeeded").json[0]["job_id"])
+        yield "worker_status", ("worker", "status")
+        yield "worker_stop", ("worker", "stop")
+        yield "stats", ("stats",)
+        yield "schema", ("schema", "--topic", "basic_info")
+        yield "doctor", ("doctor", "--offline")
+        yield "export", ("export", "--format", "json", "--output", str(out / "mex.json"))
+        yield "import", ("import", str(out / "mex.json"))
+        yield "backup", ("backup", str(out / "mex.db"))
+        yield "integrate", ("integrate", "claude", "--dry-run")
+        yield "config_llm", ("config", "llm", "--provider", "ollama", "--model", "m1", "--api-key", "sk-123456789012")
+        yield "config_show", ("config", "show")
+        yield "clear", ("clear", "--yes")
+
+
+def normalised(value: Any, folder: str, ids: dict[str, str], key: str = "") -> Any:
+    """Return the value with ids numbered, times, paths and measures made alike."""
+    if isinstance(value, dict):
+        return {name: normalised(one, folder, ids, name) for name, one in value.items()}
+    if isinstance(value, list):
+        return [normalised(one, folder, ids, key) for one in value]
+    if isinstance(value, str):
+        text = value.replace(folder, "/home/you").replace(str(ROOT), "/home/you/mex")
+        text = _ID.sub(lambda found: ids.setdefault(found[0], f"{len(ids) + 1:08d}-0000-4000-8000-000000000000"), text)
+        return re.sub(r"20\d\d-\d\d-\d\d-\d{6}", "2026-01-01-000000", _TIME.sub("2026-01-01T00:00:00Z", text))
+    return 0 if key in _MEASURED and isinstance(value, int) else value
+
+
+def test_every_command_prints_the_shape_of_its_golden_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TZ", "UTC")
+    ids: dict[str, str] = {}
+    seen = {}
+    for name, words, plain in Tour(tmp_path).steps():
+        typed = " ".join(f'"{word}"' if " " in word or "{" in word else word for word in ("mex", *words, "--json"))
+        seen[name] = {"command": normalised(typed, str(tmp_path), ids), "prints": normalised(plain, str(tmp_path), ids)}
+    if os.environ.get("WRITE_GOLDEN"):
+        for old in GOLDEN.glob("*.json"):
+            old.unlink()
+        for name, shown in seen.items():
+            text = json.dumps(shown, ensure_ascii=False, indent=2) + "\n"
+            (GOLDEN / f"{name}.json").write_text(text, encoding="utf-8")
+    assert sorted(seen) == sorted(path.stem for path in GOLDEN.glob("*.json"))
+    for name, shown in seen.items():
+        assert shown == json.loads((GOLDEN / f"{name}.json").read_text(encoding="utf-8")), name
+
+
+WITHOUT = {"worker run", "worker start", "help", "setup"}
+"""What starts a process, prints help, or asks a person; `mex setup` has tests of its own."""
+
+
+def test_every_command_has_a_golden_file() -> None:
+    names = set()
+    for name, found in commands._COMMANDS.items():
+        names |= {name} if isinstance(found, str) else {f"{name} {verb}" for verb in found if verb}
+    have = {path.stem for path in GOLDEN.glob("*.json")}
+    assert {name for name in names - WITHOUT if name.replace(" ", "_") not in have} == set()
+
+
+def test_the_page_of_json_shapes_is_made_of_the_golden_files() -> None:
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "docs" / "generate_json.py"), "--check"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
