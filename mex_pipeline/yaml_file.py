@@ -30,6 +30,8 @@ MAX_NODES = 100_000
 def read_text(path: Path) -> str:
     """Return the file's text; raises InvalidInput: `file_unreadable`, `file_not_utf8` (with the line)."""
     try:
+        if path.is_fifo():  # reading would wait for a writer
+            raise OSError(0, "not a regular file")
         raw = path.read_bytes()
     except OSError as error:
         detail = error.strerror or type(error).__name__

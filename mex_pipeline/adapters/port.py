@@ -19,7 +19,7 @@ class Adapter(Protocol):
         """Return the turns from `since.resume` on.
 
         `quiet` says that the file has not changed for a while, so that nothing needs to be held back. `until` fixes the
-        end (a byte offset that an earlier read returned as `cursor.off`): bytes behind it are not looked at and nothing
+        end (a position that an earlier read returned as `cursor.off`): what lies behind it is not looked at and nothing
         is held, so that a retry sees the same turns (product H6).
         Raises SourceGone, SourceUnreadable, or SourceFormat when nothing in the file is of this format.
         """

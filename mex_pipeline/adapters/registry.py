@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import cast
 
 from mex_pipeline.adapters.claude import ClaudeAdapter
+from mex_pipeline.adapters.opencode import OpenCodeAdapter
 from mex_pipeline.adapters.plain import PlainAdapter
 from mex_pipeline.adapters.port import Adapter
 from mex_pipeline.errors import InvalidInput
@@ -12,7 +13,7 @@ from mex_pipeline.errors import InvalidInput
 GROUP = "mex.adapters"
 
 _PLAIN = PlainAdapter()
-_BUILT_IN: dict[str, Adapter] = {adapter.name: adapter for adapter in (ClaudeAdapter(), _PLAIN)}
+_BUILT_IN: dict[str, Adapter] = {adapter.name: adapter for adapter in (ClaudeAdapter(), OpenCodeAdapter(), _PLAIN)}
 
 
 def find(name: str) -> Adapter:

@@ -9,7 +9,7 @@ import typer.main
 
 from mex_pipeline import __version__
 from mex_pipeline.cli import output
-from mex_pipeline.cli.help import Commands, Root
+from mex_pipeline.cli.help import Command, Commands, Root
 from mex_pipeline.cli.options import JsonOption, LangOption, t
 
 # Typer keeps its parser's error classes private; this public one tells their base in every version.
@@ -91,7 +91,7 @@ def build(arguments: Sequence[str] = ()) -> Callable[..., Any]:
     for name in [asked] if asked in _COMMANDS else _COMMANDS:
         found = _COMMANDS[name]
         if isinstance(found, str):
-            app.command(name, help=t(f"help.{name}"))(_function(found))
+            app.command(name, cls=Command, help=t(f"help.{name}"))(_function(found))
         else:
             app.add_typer(_group(name, found), name=name)
     return typer.main.get_command(app)
@@ -115,7 +115,7 @@ def _group(name: str, verbs: Mapping[str, str]) -> typer.Typer:
     )
     for verb, found in verbs.items():
         if verb:
-            group.command(verb, help=t(f"help.{name}.{verb}"))(_function(found))
+            group.command(verb, cls=Command, help=t(f"help.{name}.{verb}"))(_function(found))
     return group
 
 

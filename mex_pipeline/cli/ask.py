@@ -20,11 +20,11 @@ def choose(message: str, choices: Sequence[tuple[str, T]], default: int = 0) -> 
     library = _library()
     options = [library.Choice(title, value=number) for number, (title, _) in enumerate(choices)]
     is_long = len(options) > _SEARCHED
-    picked: int = _answered(
-        library.select(
-            message, options, default=options[default], instruction=" ", use_search_filter=is_long, use_jk_keys=False
-        )
+    question = library.select(
+        message, options, default=options[default], instruction=" ", use_search_filter=is_long, use_jk_keys=False
     )
+    question.application.key_bindings.add("c-d", eager=True)(_leave)  # a list has no end of input of its own
+    picked: int = _answered(question)
     return choices[picked][1]
 
 
@@ -47,6 +47,10 @@ def _library() -> Any:
     import questionary  # noqa: PLC0415 - 200 ms that only a person who is asked pays
 
     return questionary
+
+
+def _leave(event: Any) -> None:
+    event.app.exit(exception=EOFError, style="class:aborting")
 
 
 def _answered(question: Any) -> Any:

@@ -5,7 +5,7 @@ from difflib import get_close_matches
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from mex_pipeline.cli import output
 from mex_pipeline.cli.options import JsonOption, LangOption, t
@@ -26,7 +26,22 @@ PAGE: dict[str, tuple[str, ...]] = {
 """The commands people use, by example, in the groups of the page."""
 
 
-class Commands(TyperGroup):
+class _Spoken:
+    """A command whose `--help` speaks the language in use; the library's own word is English."""
+
+    def get_help_option(self, ctx: Any) -> Any:
+        """Return the option Typer makes, with our words."""
+        found = super().get_help_option(ctx)  # type: ignore[misc]  # the class beside this one has it
+        if found is not None:
+            found.help = t("help.show")
+        return found
+
+
+class Command(_Spoken, TyperCommand):
+    """A command."""
+
+
+class Commands(_Spoken, TyperGroup):
     """A group whose mistyped commands are answered with the nearest ones, in the language in use."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:

@@ -135,7 +135,7 @@ def gc(
     lang: LangOption = None,
 ) -> None:
     with session() as app:
-        chosen = lifecycle.gc(app, dry_run=dry_run)
+        chosen = lifecycle.gc(app, dry_run=dry_run, actor=writer(None))
         lines = _preview(app, chosen) if dry_run else _forgotten(app, chosen)
     output.emit(
         {"expired": len(chosen), "dry_run": dry_run, "memories": [memory_plain(memory) for memory in chosen]},

@@ -36,9 +36,11 @@ def run(arguments: Sequence[str]) -> int:
         return output.fail(UserError("unknown_language", value=wish))
     try:
         code = build(arguments)(args=list(arguments), prog_name="mex", standalone_mode=False)
+        output.end()
         sys.stdout.flush()
     except UsageError as error:
-        return output.fail(UserError("usage", detail=error.format_message()))
+        command = error.ctx.command_path if error.ctx else "mex"
+        return output.fail(UserError("usage", detail=error.format_message().rstrip("."), command=command))
     except MexError as error:
         return output.fail(error)
     except (BrokenPipeError, SystemExit):
@@ -47,7 +49,9 @@ def run(arguments: Sequence[str]) -> int:
         return 0
     except OSError as error:
         _silence(sys.stdout)
-        return output.fail(ExternalError("system_refused", detail=error.strerror or type(error).__name__))
+        detail = error.strerror or type(error).__name__
+        where = f" ({error.filename})" if isinstance(error.filename, str) else ""
+        return output.fail(ExternalError("system_refused", detail=detail + where))
     if code == _INTERRUPTED:
         return output.fail(UserError("interrupted"))
     return code if isinstance(code, int) else 0

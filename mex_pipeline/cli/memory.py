@@ -1,4 +1,4 @@
-"""`mex add`, `mex get`, `mex list`."""
+"""`mex add`, `mex update`, `mex get`, `mex list`."""
 
 from typing import Annotated
 
@@ -128,5 +128,5 @@ def list_memories(
     if not page.memories:
         lines = [t("note.list_empty")]
     elif shown < page.total:
-        lines.append(t("note.list_more", first=offset + 1, last=shown, total=page.total))
+        lines.append(t("note.list_more", first=offset + 1, last=shown, total=page.total, left=page.total - shown))
     output.emit([memory_plain(memory) for memory in page.memories], lines)

@@ -5,7 +5,7 @@ import re
 import sys
 import unicodedata
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 from mex_pipeline import messages
 from mex_pipeline.clock import SystemClock, iso, to_local
@@ -20,11 +20,21 @@ _STEERING = re.compile("[\x7f-\x9f\ud800-\udfff]")
 
 class _Style:
     as_json = False
+    notes: ClassVar[list[str]] = []
+    """What was said beside the result with `--json`: held back, an error has stderr for itself (product E4)."""
 
 
 def begin(*, as_json: bool) -> None:
     """Choose how this command speaks."""
     _Style.as_json = as_json
+    _Style.notes.clear()
+
+
+def end() -> None:
+    """Say on stderr what was held back for an error that did not come."""
+    for text in _Style.notes:
+        sys.stderr.write(visible(text) + "\n")
+    _Style.notes.clear()
 
 
 def wants_json() -> bool:
@@ -53,8 +63,11 @@ def line(text: str) -> None:
 
 
 def note(text: str) -> None:
-    """Say something beside the result, on stderr."""
-    sys.stderr.write(visible(text) + "\n")
+    """Say something beside the result, on stderr; with `--json` at the end, when no error came."""
+    if _Style.as_json:
+        _Style.notes.append(text)
+    else:
+        sys.stderr.write(visible(text) + "\n")
 
 
 def visible(text: str) -> str:
@@ -74,6 +87,7 @@ def fail(error: MexError) -> int:
 def complain(code: str, what: str, hint: str, *, retryable: bool) -> None:
     """Print what happened and what to do on stderr."""
     if _Style.as_json:
+        _Style.notes.clear()
         shape = {"code": code, "message": what, "hint": hint, "retryable": retryable}
         sys.stderr.write(json.dumps(shape, ensure_ascii=False) + "\n")
     else:

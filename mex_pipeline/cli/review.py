@@ -48,7 +48,7 @@ def list_waiting(
     if not queue.waiting:
         lines = [t("note.review_empty")]
     elif shown < queue.total:
-        lines.append(t("note.list_more", first=offset + 1, last=shown, total=queue.total))
+        lines.append(t("note.list_more", first=offset + 1, last=shown, total=queue.total, left=queue.total - shown))
     output.emit([one.to_plain() for one in queue.waiting], lines)
 
 

@@ -11,8 +11,9 @@ from mex_pipeline.app import App
 from mex_pipeline.cli import jobs as jobs_cli
 from mex_pipeline.cli import output
 from mex_pipeline.cli.extract import AsyncOption, FromOption, SubjectOption, require_subject
-from mex_pipeline.cli.options import JsonOption, LangOption, session, t
+from mex_pipeline.cli.options import JsonOption, LangOption, session, t, writer
 from mex_pipeline.domain.job import Trigger
+from mex_pipeline.domain.memory import Actor
 from mex_pipeline.errors import InvalidInput, UserError
 from mex_pipeline.services import backup as backup_service
 from mex_pipeline.services import clear as clear_service
@@ -29,6 +30,8 @@ def export(
     as_json: JsonOption = False,
     lang: LangOption = None,
 ) -> None:
+    if target == "-" and form == "markdown" and output.wants_json():
+        raise InvalidInput("markdown_as_json")
     with session() as app:
         if target == "-":
             with app.db.snapshot() as view:
@@ -52,6 +55,8 @@ def import_file(
     require_subject(subject)
     if mode == "restore" and (adapter is not None or subject != "user"):
         raise InvalidInput("import_needs_extract")
+    if mode == "restore" and writer(None) is Actor.AI:
+        raise UserError("agent_cannot_restore")
     with session() as app:
         trigger = Trigger.COMMAND if in_background else Trigger.FOREGROUND
         if mode == "restore":
@@ -77,15 +82,15 @@ def clear(
     as_json: JsonOption = False,
     lang: LangOption = None,
 ) -> None:
+    if writer(None) is Actor.AI:
+        raise UserError("agent_cannot_clear")
     with session() as app:
         counts = clear_service.counts(app)
         if any(counts.values()) and not yes:
             _ask(app, counts, with_backup=with_backup)
         done = clear_service.everything(app, with_backup=with_backup)
-    if not any(done.counts.values()):
-        output.emit(done.to_plain(), [t("note.clear_empty")])
-        return
-    lines = [t("done.cleared", **done.counts), t("note.costs_stay")]
+    is_empty = not any(done.counts.values())
+    lines = [t("note.clear_empty")] if is_empty else [t("done.cleared", **done.counts), t("note.costs_stay")]
     if done.backup is not None:
         lines.append(t("note.clear_backup", path=done.backup, command=f"mex import {shlex.quote(done.backup)}"))
     output.emit(done.to_plain(), lines)

@@ -21,7 +21,8 @@ class Turn:
 
     `key` is the format's own identity of the message, free of path and session id, so that a forked copy has the same
     keys (session-formats §2). `message_id` is what the agent calls the message. `at` is a UTC ISO string or None.
-    `end` is the position (byte offset for append files) up to which the source must have been read for this turn.
+    `end` is the position (a byte offset, or a number of messages where the file is rewritten) up to which the source
+    must have been read for this turn.
     A `held` turn may still grow: it is shown but not yet extracted.
     """
 

@@ -4,9 +4,11 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from mex_pipeline.domain.structured import text_fields
+from mex_pipeline.domain.text import normalised
 
 _SPOKEN = ("content", "evidence", "quote", "old_content", "new_content")
 """Columns that hold a memory's words, in whichever table."""
@@ -82,16 +84,24 @@ def _pairs(rows: Iterable[Mapping[str, Any]], column: str) -> Iterator[tuple[str
 def blanked(text: str, words: Iterable[str]) -> str:
     """Return `text` with spaces where a word stands, of equal length: places that others quote stay where they are.
 
-    A Latin word or a number is only found whole, a single character only when it is all of the text.
+    A Latin word or a number is only found whole, a single character only when it is all of the text. A text that says
+    a word as the repetition of a value is recognised (product B5) goes whole.
     """
     known = frozenset(words)
-    if text.strip() in known:
+    if normalised(text) in _values(known):
         return " " * len(text)
     pattern = _pattern(known)
     return text if pattern is None else pattern.sub(lambda match: " " * len(match[0]), text)
 
 
-def _pattern(words: Iterable[str]) -> re.Pattern[str] | None:
+@lru_cache(maxsize=2)
+def _values(words: frozenset[str]) -> frozenset[str]:
+    """The words in the form in which a repeated value is recognised; kept, as every text of every job is asked."""
+    return frozenset(normalised(word) for word in words)
+
+
+@lru_cache(maxsize=2)
+def _pattern(words: frozenset[str]) -> re.Pattern[str] | None:
     """The words as one expression, longest first."""
     long = sorted((word for word in words if len(word) > 1), key=len, reverse=True)
     return re.compile("|".join(_whole(word) for word in long)) if long else None
@@ -111,13 +121,20 @@ def written_forms(words: Iterable[str]) -> frozenset[str]:
 
 
 def is_told_by(reply: str, words: Iterable[str]) -> bool:
-    """True when a model's reply, JSON text, holds one of the words, or every field of a structured one."""
+    """True when a model's reply, JSON text, holds one of the words, or every field of a structured one.
+
+    The fields stand in JSON inside the reply's JSON: escaped twice.
+    """
     known = frozenset(words)
     pattern = _pattern(written_forms(known))
     if pattern is not None and pattern.search(reply):
         return True
     structured = (text_fields(word) for word in known)
-    return any(all(value in reply for value in fields.values()) for fields in structured if fields)
+    return any(all(_is_in(reply, value) for value in fields.values()) for fields in structured if fields)
+
+
+def _is_in(reply: str, value: str) -> bool:
+    return any(form in reply for form in written_forms(written_forms([value])))
 
 
 def without(value: Any, gone: Doomed, *, is_free: bool = False) -> Any:
@@ -195,10 +212,12 @@ def without_entries(text: str, gone: Doomed) -> tuple[str, int]:
     """Return a text export without the memories, and how many entries that concerned.
 
     An entry is one line, or a line of a list with the indented ones below it. One that ends with the first characters
-    of an id belongs to that memory alone; any other goes when it holds one of the words.
+    of an id belongs to that memory alone; any other goes when it holds one of the ids or of the words, as JSON writes
+    them too: an export that was cut short is text.
     """
     entries = re.findall(r"[^\n]*\n(?:[ \t]+[^\n]*\n)*|[^\n]+$", text)
-    pattern = _pattern(word for word in gone.words if len(word.encode()) >= _TOO_SHORT)
+    words = frozenset(word for word in written_forms(gone.words) if len(word.encode()) >= _TOO_SHORT)
+    pattern = _pattern(words | gone.ids | {one.replace("-", "") for one in gone.ids})
     heads = {one[:_SHOWN] for one in gone.ids}
     kept = [entry for entry in entries if not _tells(entry, heads, pattern)]
     return "".join(kept), len(entries) - len(kept)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from mex_pipeline.domain.candidate import Action, Candidate, Discarded
 from mex_pipeline.domain.changes import Add, Change, ChangeSet, Reinforce, Retire, Revise
 from mex_pipeline.domain.memory import Confidence, Memory
+from mex_pipeline.domain.rules import is_guarded
 from mex_pipeline.domain.schema import Schema
 from mex_pipeline.domain.text import normalised
 
@@ -149,12 +150,8 @@ def _is_plainly_said(candidate: Candidate) -> bool:
 
 
 def _weakened(candidate: Candidate, over: Memory) -> Candidate:
-    """Over a confirmed value only what the user plainly said applies as said; all else is a doubt (product C6).
-
-    So it is over a doubt: a confirmed value may lie beneath it.
-    """
-    is_doubt = over.is_ai_inferred and over.confidence is Confidence.UNCERTAIN
-    if not (over.confidence is Confidence.CONFIRMED or is_doubt) or _is_plainly_said(candidate):
+    """Over a confirmed value or a doubt only what the user plainly said applies as said; all else is a doubt (product C6)."""
+    if not is_guarded(over) or _is_plainly_said(candidate):
         return candidate
     return replace(candidate, action=Action.UNCERTAIN_UPDATE, confidence=Confidence.UNCERTAIN, is_ai_inferred=True)
 
@@ -225,7 +222,7 @@ def _retire(desk: _Desk, candidate: Candidate, slot: tuple[str, str]) -> None:
     if target is None:
         _mark_retired(desk, candidate, said)
         desk.drop(candidate, "retire_no_match")
-    elif target.confidence is Confidence.CONFIRMED and not _is_plainly_said(candidate):
+    elif is_guarded(target) and not _is_plainly_said(candidate):
         desk.drop(candidate, "retire_unverified")
     elif _last_said(target) > said:
         desk.drop(candidate, "older_statement")

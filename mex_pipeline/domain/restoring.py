@@ -1,11 +1,12 @@
 """Restoring an export: what each memory of the file does to what is here (seed 004 §6.4, product G11, H13). Pure."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, fields, replace
+from itertools import pairwise
 from typing import Any
 
 from mex_pipeline.domain.exported import MEMORIES, read_memory
-from mex_pipeline.domain.memory import Memory
+from mex_pipeline.domain.memory import Event, Memory
 from mex_pipeline.domain.schema import Schema
 from mex_pipeline.domain.structured import normalise
 from mex_pipeline.errors import InvalidContent, InvalidInput, InvalidSlot, UserError
@@ -29,8 +30,11 @@ class Given:
     columns: frozenset[str]
 
     def over(self, known: Memory) -> Memory:
-        """Return the memory that is here in the state the file gives it; what the file does not say stays."""
-        said = {name: getattr(self.memory, name) for name in self.columns - {"id"}}
+        """Return the memory that is here in the state the file gives it; what the file does not say stays.
+
+        Its place is the file's always: for that place alone its content was checked and its rivals were read.
+        """
+        said = {name: getattr(self.memory, name) for name in self.columns - {"id"} | {"topic", "sub_topic"}}
         return replace(known, **said)
 
 
@@ -38,8 +42,9 @@ class Given:
 class Conflict:
     """A row of the file that is not taken over, and why.
 
-    Reasons: `same_id_different_content`, `slot_conflict`, `slot_not_in_schema`, `forgotten_in_file` (it is active here)
-    and `invalid_entry`, whose `facts` hold the error's `code` beside its own facts.
+    Reasons: `same_id_different_content`, `slot_conflict`, `slot_not_in_schema`, `forgotten_in_file` (it is active here),
+    `purged_here` (it was forgotten for good), `history_unlinked` (the memory came in, its history did not) and
+    `invalid_entry`, whose `facts` hold the error's `code` beside its own.
     """
 
     number: int
@@ -107,6 +112,20 @@ def invalid(number: int, error: UserError, row: object, section: str = MEMORIES.
     return Conflict(number, "invalid_entry", named, {"code": error.code} | _facts(error.params), section)
 
 
+def is_linked(lines: Sequence[Mapping[str, Any]]) -> bool:
+    """True when the history of a memory leads from its coming from state to state without a gap (product B8).
+
+    `lines` are its rows in the order of the file. Those without states, from an older database, link to anything.
+    """
+    told = [line for line in lines if line["event"] != Event.DELETE]
+    if not told or told[0]["before"] is not None:
+        return False
+    begins = told[0]["event"] in (Event.ADD, Event.IMPORT) or told[0]["after"] is None
+    owners = {state["id"] for line in told for state in (line["before"], line["after"]) if state is not None}
+    links = (one["after"] is None or one["after"] == following["before"] for one, following in pairwise(told))
+    return begins and owners <= {told[0]["memory_id"]} and all(links)
+
+
 def _admitted(memory: Memory, schema: Schema) -> Memory:
     slot = schema.locate(memory.topic, memory.sub_topic)
     return replace(memory, content=normalise(slot, memory.content))
@@ -126,8 +145,9 @@ def _facts(params: Mapping[str, Any]) -> dict[str, str]:
 class _Working:
     """What is here while the file is gone through: rows by id, the active ones of each unique slot, what the file placed."""
 
-    def __init__(self, here: Iterable[Memory], schema: Schema, now: str) -> None:
+    def __init__(self, here: Iterable[Memory], schema: Schema, now: str, purged: Set[str]) -> None:
         self.now = now
+        self.purged = purged
         self.rows: dict[str, Memory] = {}
         self.of_file: set[str] = set()
         self._schema = schema
@@ -155,14 +175,17 @@ class _Working:
         return slot is not None and slot.unique
 
 
-def decide(given: Iterable[Given], here: Iterable[Memory], schema: Schema, *, now: str, replaces: bool) -> Decided:
+def decide(
+    given: Iterable[Given], here: Iterable[Memory], schema: Schema, *, purged: Set[str], now: str, replaces: bool
+) -> Decided:
     """Return what restoring writes, memory by memory in the order of the file (seed 004 §6.4).
 
-    `here` must hold every memory with an id of the file and every active one of its slots. `replaces` is
+    `here` must hold every memory with an id of the file and every active one of its slots, `purged` the ids of those
+    that were forgotten for good here: they come back only when the user says so (product P6). `replaces` is
     `--on-conflict overwrite`. A memory that the file itself has placed is never replaced or put aside: of two that
     want one place the first wins. A forgotten or expired memory displaces nothing (product G11).
     """
-    working = _Working(here, schema, now)
+    working = _Working(here, schema, now, purged)
     writes: list[Write] = []
     conflicts: list[Conflict] = []
     skipped = 0
@@ -191,6 +214,8 @@ def _conflict(one: Given, known: Memory | None, after: Memory, working: _Working
             return Conflict(one.number, "same_id_different_content", known.id)
         if known.is_active(working.now) and not after.is_active(working.now):
             return Conflict(one.number, "forgotten_in_file", known.id)
+    elif after.id in working.purged and not replaces:
+        return Conflict(one.number, "purged_here", after.id)
     if rivals and (not replaces or any(rival.id in working.of_file for rival in rivals)):
         facts = {"slot": ".".join(after.slot or ()), "holder": rivals[0].id}
         return Conflict(one.number, "slot_conflict", after.id, facts)

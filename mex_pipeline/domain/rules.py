@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from mex_pipeline.domain.candidate import About, Action, Candidate, Discarded
-from mex_pipeline.domain.memory import Actor, Confidence
+from mex_pipeline.domain.memory import Actor, Confidence, Memory
 from mex_pipeline.domain.schema import Schema, Slot
 from mex_pipeline.domain.structured import is_json, normalise, require_fits, require_storable
 from mex_pipeline.errors import InvalidContent, InvalidSlot
@@ -47,6 +47,12 @@ def given_by(actor: Actor, confidence: Confidence | None) -> Confidence:
     """Return the tier as this actor may give it; without one the highest (seed 004 §3.3, product F4)."""
     highest = Confidence.CONFIRMED if actor is Actor.USER else Confidence.EXPLICIT
     return at_most(highest, confidence or highest)
+
+
+def is_guarded(memory: Memory) -> bool:
+    """True for a confirmed value, and for a doubt, which may stand over one: only a person changes these (product C6, P7)."""
+    is_doubt = memory.is_ai_inferred and memory.confidence is Confidence.UNCERTAIN
+    return is_doubt or memory.confidence is Confidence.CONFIRMED
 
 
 def check_candidate(schema: Schema, candidate: Candidate) -> Candidate | Discarded:

@@ -1,11 +1,14 @@
 """Which memories are meant: the conditions that searching, listing and forgetting share."""
 
+import re
 from dataclasses import dataclass
 from unicodedata import normalize
 
 from mex_pipeline.domain.memory import Confidence, Memory
 
 _LATIN_MARKS = dict.fromkeys(range(0x300, 0x370))
+_MAY_BE_MARKED = re.compile("[\u00c0-\u058f\u1d00-\u1fff\u2190-\u2bff]")
+"""What may hold a Latin mark once decomposed: Chinese, by far the most text, need not be looked at closer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,9 +35,13 @@ class Selection:
 
     def mentions(self, content: str) -> bool:
         """True when the words asked for stand in `content`, and none of those that must not."""
-        found = folded(content)
-        asked = (*folded(self.keyword or "").split(), *(folded(word) for word in self.words))
-        return all(word in found for word in asked) and not any(folded(word) in found for word in self.without)
+        unified = folded(content)
+
+        def stands(word: str) -> bool:
+            return word in content or folded(word) in unified
+
+        asked = (*(self.keyword or "").split(), *self.words)
+        return all(map(stands, asked)) and not any(map(stands, self.without))
 
     def holds(self, memory: Memory, at: str) -> bool:
         """True when the memory, in the state given, is meant at `at` (UTC ISO). Its project is not in its state."""
@@ -54,4 +61,7 @@ def folded(text: str) -> str:
     """Return `text` as words are compared: width, compatibility forms, case and Latin accents do not count."""
     if text.isascii():
         return text.lower()
-    return normalize("NFC", normalize("NFD", normalize("NFKC", text).casefold()).translate(_LATIN_MARKS))
+    unified = normalize("NFKC", text).casefold()
+    if _MAY_BE_MARKED.search(unified) is None:
+        return unified
+    return normalize("NFC", normalize("NFD", unified).translate(_LATIN_MARKS))

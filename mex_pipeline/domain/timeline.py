@@ -78,7 +78,11 @@ def tracks(rows: Iterable[Memory], entries: Iterable[HistoryEntry]) -> list[list
 
 
 def steps(row: Memory, entries: Sequence[HistoryEntry]) -> list[Step]:
-    """Return what was known of one memory and since when, oldest first, never empty."""
+    """Return what was known of one memory and since when, oldest first, never empty.
+
+    One that was deleted for good and brought back from an export is known since it came back.
+    """
+    entries = [entry for entry in entries if entry.event is not Event.DELETE]
     if not entries:
         return [Step(row.created_at, row)]
     first = entries[0]

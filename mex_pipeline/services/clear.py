@@ -19,7 +19,7 @@ class Cleared:
 
     counts: dict[str, int]
     backup: str | None
-    is_settled: bool = True
+    is_settled: bool
 
     def to_plain(self) -> dict[str, Any]:
         """Return the JSON object."""
@@ -35,13 +35,11 @@ def everything(app: App, *, with_backup: bool) -> Cleared:
     """Empty the memory and return what is gone; settings, schema and what calls have cost stay.
 
     The export is written under the same lock, so that it holds exactly what leaves. A job that runs meanwhile finds its
-    row gone and writes nothing.
+    row gone and writes nothing. Where nothing is left the file is still rewritten: a run before may have been kept from it.
     """
-    backup = _backup_place(app) if with_backup else None
     with app.db.transaction() as tx:
         found = tx.first(clear.counts()) or {}
-        if not any(found.values()):
-            return Cleared(found, None, is_settled=True)
+        backup = _backup_place(app) if with_backup and any(found.values()) else None
         if backup is not None:
             export.write(backup, export.pieces(app, tx, "json", with_turns=True))
         tx.run(*clear.delete_all())

@@ -88,8 +88,10 @@ def _rows(view: Database, section: Section) -> Iterator[dict[str, Any]]:
 def place(home: Home, target: str, name: str) -> Path:
     """Return the file that `target` means: itself, or `name` inside it when it is a folder or ends like one.
 
-    Raises InvalidInput for a file meX itself lives on, and for what is no regular file.
+    Raises InvalidInput for a blank target, for a file meX itself lives on, and for what is no regular file.
     """
+    if not target.strip():
+        raise InvalidInput("output_blank")
     path = Path(target).expanduser()
     try:
         if target.endswith(("/", os.sep)) or path.is_dir():

@@ -79,7 +79,8 @@ def install(
     if scope not in SCOPES:
         raise InvalidInput("unknown_scope", value=scope, known=", ".join(SCOPES))
     folder = _root(agent, scope, environment) / "skills" / "mex"
-    _require_way(folder, Path.cwd() if scope == "project" else None)
+    project = Path.cwd() if scope == "project" else None
+    _require_way(folder, project)
     written, unchanged, conflicts = [], [], []
     try:
         for name in _FILES:
@@ -94,6 +95,7 @@ def install(
             else:
                 target = file.with_name(f"{name}.mex-new")
                 conflicts.append(Conflict(file, target))
+            _require_inside(target, project)
             if not dry_run and _present(target) != text:
                 folder.mkdir(parents=True, exist_ok=True)
                 write_private(target.resolve(), text)  # a linked file stays a link
@@ -113,15 +115,17 @@ def _root(agent: str, scope: str, environment: Mapping[str, str]) -> Path:
 
 
 def _require_way(folder: Path, project: Path | None) -> None:
-    """Raise InvalidInput when no folder can be there: a file or a broken link stands in the way.
-
-    Links of the user's own are followed; a project, which may come from anybody, must not lead elsewhere.
-    """
+    """Raise InvalidInput when no folder can be there: a file or a broken link stands in the way."""
     for one in (*reversed(folder.parents), folder):
         if (one.exists() or one.is_symlink()) and not one.is_dir():
             raise InvalidInput("skill_needs_folder", path=str(one))
-    if project is not None and not folder.resolve().is_relative_to(project.resolve()):
-        raise InvalidInput("skill_link_leads_out", path=str(folder), target=str(folder.resolve()))
+    _require_inside(folder, project)
+
+
+def _require_inside(path: Path, project: Path | None) -> None:
+    """Raise InvalidInput for a link out of the project, which may come from anybody; the user's own are followed."""
+    if project is not None and not path.resolve().is_relative_to(project.resolve()):
+        raise InvalidInput("skill_link_leads_out", path=str(path), target=str(path.resolve()))
 
 
 def _present(file: Path) -> str | None:

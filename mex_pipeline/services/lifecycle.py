@@ -1,18 +1,18 @@
 """What becomes of a memory after it was written: forgotten, restored, expired, moved (seed 004 ADR-8, ADR-11; product G13)."""
 
-import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from mex_pipeline.app import App
 from mex_pipeline.clock import iso, parse_moment
 from mex_pipeline.domain.memory import Actor, Confidence, Event, Memory
+from mex_pipeline.domain.rules import is_guarded
 from mex_pipeline.domain.schema import Schema
 from mex_pipeline.domain.selection import Selection
 from mex_pipeline.domain.structured import normalise, require_storable
 from mex_pipeline.domain.wording import Language
-from mex_pipeline.errors import InvalidContent, InvalidInput, InvalidSlot, SlotOccupied
-from mex_pipeline.services.memories import find, holder
+from mex_pipeline.errors import InvalidContent, InvalidInput, InvalidSlot, SlotOccupied, UserError
+from mex_pipeline.services.memories import find, slot_taken
 from mex_pipeline.store import changes, history, memories, search
 from mex_pipeline.store.sql import Statement
 
@@ -125,14 +125,14 @@ def _put_away(app: App, chosen: Sequence[Memory], event: Event, reason: str | No
     app.db.run(*(memories.replace_row(memory) for memory in gone), *(history.append(line) for line in lines))
 
 
-def gc(app: App, *, dry_run: bool = False) -> list[Memory]:
+def gc(app: App, *, dry_run: bool = False, actor: Actor = Actor.USER) -> list[Memory]:
     """Forget softly what is past its expiry and return it as it was (seed 004 ADR-11, product H13)."""
     now = iso(app.clock.now())
     if dry_run:
         return app.db.all(memories.expired(now))
     with app.db.transaction():
         chosen = app.db.all(memories.expired(now))
-        _put_away(app, chosen, Event.EXPIRE, EXPIRED[app.settings.language or app.language], Actor.USER)
+        _put_away(app, chosen, Event.EXPIRE, EXPIRED[app.settings.language or app.language], actor)
     return chosen
 
 
@@ -160,9 +160,8 @@ def _restore(app: App, before: Memory, now: str, actor: Actor) -> Restored:
         expires_at=None if is_past else before.expires_at,
         updated_at=now,
     )
-    slot = app.schema.find(after.topic, after.sub_topic)
-    if slot is not None and slot.unique and (clash := _clash(app, after, now)):
-        raise SlotOccupied("restore_occupied", **clash)
+    if taken := slot_taken(app, after, now):
+        raise SlotOccupied("restore_occupied", **taken)
     app.db.run(*_written(Event.RESTORE, before, after, actor, now))
     return Restored(after, is_past, not _is_declared(app.schema, after), _is_unfit(app.schema, after))
 
@@ -170,18 +169,6 @@ def _restore(app: App, before: Memory, now: str, actor: Actor) -> Restored:
 def _written(event: Event, before: Memory, after: Memory, actor: Actor, now: str) -> list[Statement]:
     entry = changes.entry(event, before, after, actor=actor, now=now)
     return [memories.replace_row(after), history.append(entry)]
-
-
-def _clash(app: App, memory: Memory, now: str) -> dict[str, str | None] | None:
-    """The facts of another active value in the memory's slot; asked inside the write transaction."""
-    held = holder(app.db, memory, now)
-    if held is None:
-        return None
-    return {
-        "slot": f"{memory.topic}.{memory.sub_topic}", "topic": memory.topic, "sub_topic": memory.sub_topic,
-        "id": held.id, "content": held.content, "other": memory.id, "other_content": memory.content,
-        "new": shlex.quote(memory.content),
-    }  # fmt: skip
 
 
 def _is_declared(schema: Schema, memory: Memory) -> bool:
@@ -203,9 +190,10 @@ def _is_unfit(schema: Schema, memory: Memory) -> bool:
 def move(app: App, prefix: str, *, topic: str | None, sub_topic: str | None, actor: Actor = Actor.USER) -> Memory:
     """Put a memory into another slot, or among the records of a topic, and return it (product G13).
 
-    The place and the content are checked as for a new memory; tier, sources and times of validity stay. Raises NotFound,
-    InvalidSlot, InvalidContent, InvalidInput (`move_nowhere`, `memory_forgotten`, `move_same_place`), or
-    SlotOccupied ("move_occupied").
+    The place and the content are checked as for a new memory; tier, sources and times of validity stay, so an agent may
+    not move what a person confirmed: it would be confirmed as something else (product P7). Raises NotFound, InvalidSlot,
+    InvalidContent, InvalidInput (`move_nowhere`, `memory_forgotten`, `move_same_place`), UserError("agent_cannot_move"),
+    or SlotOccupied ("move_occupied").
     """
     if topic is None and sub_topic is None:
         raise InvalidInput("move_nowhere")
@@ -217,10 +205,12 @@ def move(app: App, prefix: str, *, topic: str | None, sub_topic: str | None, act
             raise InvalidInput("memory_forgotten", id=before.id)
         if (before.topic, before.sub_topic) == (topic, sub_topic):
             raise InvalidInput("move_same_place", id=before.id, place=slot.path if slot else topic)
+        if actor is Actor.AI and is_guarded(before):
+            raise UserError("agent_cannot_move", id=before.id)
         after = replace(
             before, topic=topic, sub_topic=sub_topic, content=normalise(slot, before.content), updated_at=now
         )
-        if slot is not None and slot.unique and after.is_active(now) and (clash := _clash(app, after, now)):
-            raise SlotOccupied("move_occupied", **clash)
+        if taken := slot_taken(app, after, now):
+            raise SlotOccupied("move_occupied", **taken)
         app.db.run(*_written(Event.MOVE, before, after, actor, now))
     return after

@@ -1,4 +1,4 @@
-"""Memories made and read by hand: add, get, list (seed 004 §5.1)."""
+"""Memories written and read by hand: add, update, get, list (seed 004 §5.1)."""
 
 import re
 import shlex
@@ -9,16 +9,14 @@ from datetime import timedelta
 from mex_pipeline.app import App
 from mex_pipeline.clock import from_iso, iso, parse_local
 from mex_pipeline.domain.memory import Actor, Confidence, Event, HistoryEntry, Memory, Source
-from mex_pipeline.domain.rules import Checked, check_write, given_by
+from mex_pipeline.domain.rules import Checked, check_write, given_by, is_guarded
 from mex_pipeline.domain.selection import Selection
 from mex_pipeline.errors import InvalidInput, NotFound, SlotOccupied
 from mex_pipeline.services.results import Page
-from mex_pipeline.services.search import folder
+from mex_pipeline.services.search import MAX_NUMBER, folder
 from mex_pipeline.store import changes, history, memories, purge, search, sources
-from mex_pipeline.store.database import Database
 
 MIN_PREFIX = 8
-MAX_NUMBER = 1_000_000_000
 
 
 def add(
@@ -66,24 +64,28 @@ def add(
         last_seen_at=valid_from,
     )
     with app.db.transaction() as tx:
-        if checked.slot is not None and checked.slot.unique:
-            _require_free(tx, memory, now)
+        if taken := slot_taken(app, memory, now):
+            raise SlotOccupied(**taken)
         tx.run(memories.insert(memory), history.append(changes.entry(Event.ADD, None, memory, actor=actor, now=now)))
     return memory
 
 
-def _require_free(tx: Database, memory: Memory, now: str) -> None:
-    """Raise SlotOccupied when the memory's slot holds an active value; asked inside the write transaction."""
-    held = holder(tx, memory, now)
-    if held is not None:
-        slot = f"{memory.topic}.{memory.sub_topic}"
-        raise SlotOccupied(slot=slot, id=held.id, content=held.content, new=shlex.quote(memory.content))
+def slot_taken(app: App, memory: Memory, now: str) -> dict[str, str] | None:
+    """Return the facts of a SlotOccupied when the memory, active, would stand beside another one in a unique slot.
 
-
-def holder(tx: Database, memory: Memory, now: str) -> Memory | None:
-    """Return another active memory in the memory's slot; only what is read inside the write transaction stays true."""
-    found = tx.all(memories.in_slots([memory.slot] if memory.slot else [], now))
-    return next((other for other in found if other.id != memory.id), None)
+    To be asked inside the write transaction: only what is read there stays true.
+    """
+    slot = app.schema.find(memory.topic, memory.sub_topic)
+    if slot is None or not slot.unique or not memory.is_active(now):
+        return None
+    found = app.db.all(memories.in_slots([(slot.topic, slot.name)], now))
+    held = next((other for other in found if other.id != memory.id), None)
+    if held is None:
+        return None
+    return {
+        "slot": slot.path, "topic": slot.topic, "sub_topic": slot.name, "id": held.id, "content": held.content,
+        "other": memory.id, "other_content": memory.content, "new": shlex.quote(memory.content),
+    }  # fmt: skip
 
 
 def update(
@@ -98,7 +100,8 @@ def update(
 ) -> Memory:
     """Change content, confidence or expiry of one memory and return it; its slot stays (seed 004 §3.5, §5.1).
 
-    What is not given stays. Raises NotFound, InvalidContent, InvalidInput, or InvalidInput("memory_forgotten").
+    What is not given stays. Raises NotFound, InvalidContent, InvalidInput, InvalidInput("memory_forgotten"), or
+    SlotOccupied when an expired memory would be shown again in a unique slot that another has taken.
     """
     if content is None and confidence is None and expires is None and not clear_expires:
         raise InvalidInput("update_nothing")
@@ -115,8 +118,8 @@ def update(
             updated_at=now,
             expires_at=None if clear_expires else before.expires_at if expires is None else _end_of(expires),
         )
-        if checked.slot is not None and checked.slot.unique and after.is_active(now):
-            _require_free(tx, after, now)
+        if not before.is_active(now) and (taken := slot_taken(app, after, now)):
+            raise SlotOccupied(**taken)
         entry = changes.entry(Event.UPDATE, before, after, actor=actor, now=now)
         tx.run(memories.replace_row(after), history.append(entry))
     return after
@@ -138,14 +141,12 @@ def _restated(before: Memory, checked: Checked, actor: Actor, now: str) -> Memor
     """The memory with the value and tier of a write by hand.
 
     A person who gives a new value vouches for it: what a model said of the old one goes. An agent that changes what a
-    person confirmed raises a doubt, as an extraction would, and one that changes the doubt does not lift it; a
-    confirmed tier stays out of its reach (product C6, F4).
+    person confirmed raises a doubt, as an extraction would, and one that changes the doubt does not lift it; the tiers
+    of both stay out of its reach (product C6, F4).
     """
-    is_confirmed = before.confidence is Confidence.CONFIRMED
+    doubtful = actor is Actor.AI and is_guarded(before)
     if checked.content == before.content:
-        return before if actor is Actor.AI and is_confirmed else replace(before, confidence=checked.confidence)
-    is_doubt = before.is_ai_inferred and before.confidence is Confidence.UNCERTAIN
-    doubtful = actor is Actor.AI and (is_confirmed or is_doubt)
+        return before if doubtful else replace(before, confidence=checked.confidence)
     return replace(
         before,
         content=checked.content,

@@ -60,7 +60,9 @@ def answer(app: App, slot: Slot, text: str, actor: Actor) -> list[Memory]:
     for value in _values(slot, text):
         known = before.get(value.casefold()) if not slot.unique else next(iter(before.values()), None)
         if known is None:
-            written.append(memories.add(app, topic=slot.topic, sub_topic=slot.name, content=value, actor=actor))
+            added = memories.add(app, topic=slot.topic, sub_topic=slot.name, content=value, actor=actor)
+            before[value.casefold()] = added
+            written.append(added)
         elif known.content != value or known.confidence is not Confidence.CONFIRMED:
             written.append(memories.update(app, known.id, content=value, actor=actor))
     return written

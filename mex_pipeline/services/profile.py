@@ -13,8 +13,7 @@ from mex_pipeline.domain.profile import project as project_view
 from mex_pipeline.domain.render import profile_text
 from mex_pipeline.domain.view import Weighed
 from mex_pipeline.errors import InvalidInput
-from mex_pipeline.services.memories import MAX_NUMBER
-from mex_pipeline.services.search import folder
+from mex_pipeline.services.search import MAX_NUMBER, folder
 from mex_pipeline.store import history, memories, search
 from mex_pipeline.store.database import Database
 

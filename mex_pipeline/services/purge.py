@@ -128,7 +128,7 @@ class _Cleaned:
     failure: str | None = None
 
 
-def execute(app: App, which: Meant, *, actor: Actor = Actor.USER) -> Receipt:
+def execute(app: App, which: Meant) -> Receipt:
     """Forget for good what is meant and return the receipt; one line of history without content stays of each.
 
     Backups go first: once the row is gone, nobody knows which words to look for in their text files. Raises DatabaseBusy
@@ -144,11 +144,11 @@ def execute(app: App, which: Meant, *, actor: Actor = Actor.USER) -> Receipt:
     app.db.script("PRAGMA secure_delete = ON;")
     with app.db.transaction() as tx:
         gone |= _gather(app.schema, tx, which.ids)
-        counts = _erase(tx, gone)
         marks = [
-            HistoryEntry(one, Event.DELETE, None, None, actor, evidence=None, created_at=now)
+            HistoryEntry(one, Event.DELETE, None, None, Actor.USER, evidence=None, created_at=now)
             for one in tx.all(purge.unmarked(which.ids))
         ]
+        counts = _erase(tx, gone)
         tx.run(*(history.append(mark) for mark in marks))
     own = _settle(app.db, gone.words, counts)
     everything = {app.home.database.name: own} | backups
@@ -195,6 +195,7 @@ def _erase(tx: Database, gone: Doomed) -> dict[str, int]:
         counts["turns"] = _rewrite(
             tx, [purge.rewrite_turn(turn["seq"], text) for turn, text in changed if text != turn["text"]]
         )
+    tx.run(*(purge.rebuild(index) for index in tx.all(purge.full_text_indexes())))
     return {table: count for table, count in counts.items() if count}
 
 
@@ -232,8 +233,6 @@ def _silent_json(text: str | None, gone: Doomed) -> str | None:
 def _settle(db: Database, words: Iterable[str], counts: dict[str, int]) -> _Cleaned:
     """Take what was deleted out of the file's pages and its WAL, and look whether the bytes are gone."""
     try:
-        for index in db.all(purge.full_text_indexes()):
-            db.run(purge.rebuild(index))
         db.script("VACUUM;")
         if db.first(purge.empty_wal()):
             return _Cleaned(counts, failure=DatabaseBusy.code)

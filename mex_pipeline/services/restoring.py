@@ -1,7 +1,8 @@
 """The work of a restore job: read the export, decide memory by memory, write all of it and the job's end as one (C1, C2)."""
 
 import asyncio
-from collections.abc import Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
@@ -12,14 +13,14 @@ from mex_pipeline.clock import iso, millis
 from mex_pipeline.domain.exported import APART, HISTORY, MEMORIES, SOURCES, read_row
 from mex_pipeline.domain.job import Ending, Job, JobState, Outcome
 from mex_pipeline.domain.memory import Actor, Event, HistoryEntry, Memory
-from mex_pipeline.domain.restoring import Conflict, Decided, Given, decide, invalid, read_memories
+from mex_pipeline.domain.restoring import Conflict, Decided, Given, decide, invalid, is_linked, read_memories
 from mex_pipeline.domain.schema import Schema
 from mex_pipeline.errors import InvalidInput, LeaseLost, SourceFormat
 from mex_pipeline.services.async_endings import patiently
 from mex_pipeline.services.commit import is_for_review
 from mex_pipeline.services.results import memory_plain
 from mex_pipeline.services.transfer import read_export
-from mex_pipeline.store import changes, export, history, jobs, memories
+from mex_pipeline.store import changes, export, history, jobs, memories, purge
 from mex_pipeline.store.async_database import AsyncDatabase
 from mex_pipeline.store.sql import Statement
 
@@ -31,12 +32,16 @@ _BATCH = 5_000
 
 @dataclass(frozen=True, slots=True)
 class _File:
-    """The rows of an export that can be stored, and a conflict for each that cannot; `refused` are ids of the latter."""
+    """The rows of an export that can be stored, and a conflict for each that cannot; `refused` are ids of the latter.
+
+    `unlinked` has a conflict for each memory whose history has gaps, by id.
+    """
 
     given: tuple[Given, ...]
     rows: Mapping[str, list[dict[str, Any]]]
     conflicts: tuple[Conflict, ...]
     refused: frozenset[str]
+    unlinked: Mapping[str, Conflict]
 
     def ids(self) -> set[str]:
         """Return every id of a memory that is to be looked for here."""
@@ -74,7 +79,20 @@ def _read(path: Path, schema: Schema) -> _File:
                 conflicts.append(invalid(number, error, row, section.name))
     raw = [row.get("id") for row in sections[MEMORIES.name] if isinstance(row, dict)]
     refused = frozenset(one for one in raw if isinstance(one, str)) - {one.memory.id for one in given}
-    return _File(tuple(given), rows, tuple(conflicts), refused)
+    unlinked = _unlinked(rows[HISTORY.name], {one.memory.id for one in given})
+    return _File(tuple(given), rows, tuple(conflicts), refused, unlinked)
+
+
+def _unlinked(rows: list[dict[str, Any]], ids: Set[str]) -> dict[str, Conflict]:
+    numbered: defaultdict[str, list[tuple[int, dict[str, Any]]]] = defaultdict(list)
+    for number, row in enumerate(rows, 1):
+        if row["memory_id"] in ids:
+            numbered[row["memory_id"]].append((number, row))
+    return {
+        key: Conflict(lines[0][0], "history_unlinked", key, section=HISTORY.name)
+        for key, lines in numbered.items()
+        if not is_linked([row for _, row in lines])
+    }
 
 
 async def _commit(app: AsyncApp, job: Job, file: _File) -> None:
@@ -82,13 +100,18 @@ async def _commit(app: AsyncApp, job: Job, file: _File) -> None:
     now, at = iso(moment), millis(moment)
     async with app.db.transaction() as tx:
         here = await tx.all(export.concerned(file.ids(), file.slots(), now))
+        purged = frozenset(await tx.all(purge.purged(file.ids())))
         replaces = job.payload["on_conflict"] == "overwrite"
-        decided = await asyncio.to_thread(decide, file.given, here, app.schema, now=now, replaces=replaces)
+        decided = await asyncio.to_thread(
+            decide, file.given, here, app.schema, purged=purged, now=now, replaces=replaces
+        )
         await _write(tx, _rows(decided))
-        counts = await _beside(tx, file, decided, {memory.id for memory in here})
-        await _write(tx, (history.append(line) for line in _lines(file, decided, now, job.id)))
+        untold = purged | file.unlinked.keys()
+        counts = await _beside(tx, file, decided, {memory.id for memory in here} | untold)
+        await _write(tx, (history.append(line) for line in _lines(file, decided, untold, now, job.id)))
+        gaps = [file.unlinked[memory.id] for memory in decided.inserted if memory.id in file.unlinked]
         conflicts = sorted(
-            (*file.conflicts, *decided.conflicts), key=lambda one: (one.section != "memories", one.number)
+            (*file.conflicts, *decided.conflicts, *gaps), key=lambda one: (one.section != "memories", one.number)
         )
         outcome, reason = _outcome(decided, conflicts, counts)
         ending = Ending(JobState.SUCCEEDED, reason, outcome, result=_result(job, decided, conflicts))
@@ -110,19 +133,21 @@ def _rows(decided: Decided) -> Iterator[Statement]:
     yield from (memories.insert(memory) for memory in decided.inserted)
 
 
-async def _beside(tx: AsyncDatabase, file: _File, decided: Decided, here: set[str]) -> dict[str, int]:
+async def _beside(tx: AsyncDatabase, file: _File, decided: Decided, untold: Set[str]) -> dict[str, int]:
     """Write what stands beside the memories, and return how many rows of each section were new.
 
-    The history of an inserted memory comes along as it was, and that of memories which are gone; of one that was here
-    it is this home's own.
+    The history of an inserted memory comes along as it was, unless the memory is or was here, or the file tells it with
+    gaps (`untold`). That of a memory which the file has no more comes when it says so itself: it ends with `delete`.
     """
     inserted = {memory.id for memory in decided.inserted}
     replaced = {write.after.id for write in decided.replaced}
     named = {one.memory.id for one in file.given} | file.refused
-    told = inserted | ({row["memory_id"] for row in file.rows["history"]} - here - named)
+    told = [row for row in file.rows["history"] if row["memory_id"] not in untold]
+    ended = {row["memory_id"]: row["event"] == Event.DELETE for row in told}
+    wanted = inserted | {key for key, is_deleted in ended.items() if is_deleted and key not in named}
     sources = file.rows["sources"]
     written = {
-        "history": (export.insert(HISTORY, row) for row in file.rows["history"] if row["memory_id"] in told),
+        "history": (export.insert(HISTORY, row) for row in told if row["memory_id"] in wanted),
         "sources": (export.insert(SOURCES, row) for row in sources if row["memory_id"] in inserted),
         "further_sources": (export.insert_new_source(SOURCES, row) for row in sources if row["memory_id"] in replaced),
     }
@@ -132,12 +157,12 @@ async def _beside(tx: AsyncDatabase, file: _File, decided: Decided, here: set[st
     return counts
 
 
-def _lines(file: _File, decided: Decided, now: str, job_id: str) -> Iterator[HistoryEntry]:
+def _lines(file: _File, decided: Decided, untold: Set[str], now: str, job_id: str) -> Iterator[HistoryEntry]:
     """Yield the lines of history that the restore itself writes.
 
     An inserted memory has one only when the file's own history does not tell how it stands (product B8, H13).
     """
-    told = {row["memory_id"]: row["after"] for row in file.rows["history"]}
+    told = {row["memory_id"]: row["after"] for row in file.rows["history"] if row["memory_id"] not in untold}
 
     def line(event: Event, before: Memory | None, after: Memory) -> HistoryEntry:
         return changes.entry(event, before, after, actor=Actor.USER, now=now, job_id=job_id)

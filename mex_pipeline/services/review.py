@@ -14,6 +14,7 @@ from mex_pipeline.domain.structured import require_storable
 from mex_pipeline.errors import InvalidInput, SlotOccupied, UserError
 from mex_pipeline.services import memories as memory_service
 from mex_pipeline.services.results import memory_plain, source_plain
+from mex_pipeline.services.search import MAX_NUMBER
 from mex_pipeline.store import changes, history, memories, review, sources
 from mex_pipeline.store.database import Database
 
@@ -88,9 +89,8 @@ def pending(
     app: App, *, order: Order = Order.NEWEST, topic: str | None = None, limit: int | None = None, offset: int = 0
 ) -> Queue:
     """Return one page of the queue; `limit` None or 0 means all (seed 004 §6.3). Raises InvalidInput for a bad number."""
-    most = memory_service.MAX_NUMBER
-    if not 0 <= offset <= most or (limit is not None and not 0 <= limit <= most):
-        raise InvalidInput("number_out_of_range", most=most)
+    if not 0 <= offset <= MAX_NUMBER or (limit is not None and not 0 <= limit <= MAX_NUMBER):
+        raise InvalidInput("number_out_of_range", most=MAX_NUMBER)
     now = iso(app.clock.now())
     with app.db.snapshot() as view:
         found = view.all(review.page(now, order=order, topic=topic, limit=limit or -1, offset=offset))
@@ -143,23 +143,12 @@ def decline(
             lines.append(changes.entry(Event.FORGET, one.memory, standing, actor=actor, now=now))
             if restore_previous and one.previous is not None:
                 gone, standing = standing, replace(one.previous, updated_at=now)
-                _require_free(app, tx, standing, now)
+                if taken := memory_service.slot_taken(app, standing, now):
+                    raise SlotOccupied("put_back_occupied", **taken)
                 lines.append(changes.entry(Event.RESTORE, gone, standing, actor=actor, now=now))
             found.append(Declined(one.memory, one.previous, standing))
         _write(tx, [one.memory for one in found], lines)
     return found
-
-
-def _require_free(app: App, tx: Database, memory: Memory, now: str) -> None:
-    """Raise SlotOccupied when another active memory holds the unique slot an earlier value comes back to."""
-    slot = app.schema.find(memory.topic, memory.sub_topic)
-    if slot is None or not slot.unique or not memory.is_active(now):
-        return
-    held = memory_service.holder(tx, memory, now)
-    if held is not None:
-        raise SlotOccupied(
-            "put_back_occupied", slot=slot.path, id=held.id, content=held.content, earlier=memory.content
-        )
 
 
 def _write(tx: Database, rows: Sequence[Memory], lines: Sequence[HistoryEntry]) -> None:

@@ -12,7 +12,7 @@ from mex_pipeline.errors import InvalidInput
 from mex_pipeline.store import search
 
 MAX_LIMIT = 1000
-MAX_OFFSET = 1_000_000_000
+MAX_NUMBER = 1_000_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +67,8 @@ def check_page(limit: int, offset: int) -> None:
     """Raise InvalidInput for a page that cannot be asked for."""
     if not 1 <= limit <= MAX_LIMIT:
         raise InvalidInput("limit_out_of_range", least=1, most=MAX_LIMIT)
-    if not 0 <= offset <= MAX_OFFSET:
-        raise InvalidInput("number_out_of_range", most=MAX_OFFSET)
+    if not 0 <= offset <= MAX_NUMBER:
+        raise InvalidInput("number_out_of_range", most=MAX_NUMBER)
 
 
 def folder(project: str) -> str:

@@ -3,11 +3,12 @@
 Time travel is imported only by commands that ask for it; a plain query does not pay for it.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from mex_pipeline.app import App
-from mex_pipeline.clock import iso, parse_moment
+from mex_pipeline.clock import iso, parse_moment, to_local
 from mex_pipeline.domain import timeline
 from mex_pipeline.domain.memory import HistoryEntry, Memory
 from mex_pipeline.domain.selection import Selection
@@ -93,7 +94,7 @@ def find_with_superseded(app: App, asked: Selection, *, limit: int, offset: int)
     Seed 004 roadmap 2, product E2.
     """
     check_page(limit, offset)
-    current = app.db.all(search.find(iso(app.clock.now()), asked, limit=-1))
+    current = app.db.all(search.find(iso(app.clock.now()), asked, limit=offset + limit))
     found = [Dated(one, is_superseded=False) for one in current]
     found += [Dated(one, is_superseded=True) for one in _superseded(app, asked)]
     return found[offset : offset + limit]
@@ -101,7 +102,7 @@ def find_with_superseded(app: App, asked: Selection, *, limit: int, offset: int)
 
 def _superseded(app: App, asked: Selection) -> list[Memory]:
     with app.db.snapshot() as view:
-        values = timeline.superseded(_tracks(view))
+        values = timeline.superseded(_tracks(view, view.all(history.with_other_values())))
     found = _meant(app, asked, tuple(values[::-1]), "")
     return sorted(found, key=lambda one: one.valid_to or "", reverse=True)
 
@@ -124,17 +125,20 @@ def difference(app: App, *, since: str | None = None, until: str | None = None) 
     start = iso(parse_moment(SINCE if since is None else since, moment))
     end = now if until is None else min(now, iso(parse_moment(until, moment, end_of_day=True)))
     if start > end:
-        raise InvalidInput("since_after_until", since=start, until=end)
+        raise InvalidInput("since_after_until", since=to_local(start), until=to_local(end))
     with app.db.snapshot() as view:
-        tracks = _tracks(view)
+        tracks = _tracks(view, view.all(history.changed(start, end)))
         deleted = view.all(history.deleted(start, end))
     old, new = (timeline.known_at(tracks, at) for at in (start, end))
     found = timeline.difference(old, new, start, end)
     return Changed(start, end, found.added, found.changed, found.gone, tuple(deleted))
 
 
-def _tracks(view: Database) -> list[list[Step]]:
-    return timeline.tracks(view.all(memories.every()), view.all(history.every()))
+def _tracks(view: Database, ids: Sequence[str] | None = None) -> list[list[Step]]:
+    """Return the steps of the memories with these ids, of all without them."""
+    if ids is None:
+        return timeline.tracks(view.all(memories.every()), view.all(history.every()))
+    return timeline.tracks(view.all(memories.by_ids(ids)), view.all(history.of_memories(ids)))
 
 
 def _moment(app: App, text: str) -> str:

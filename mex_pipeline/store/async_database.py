@@ -9,7 +9,7 @@ from typing import Self, TypeVar
 
 import aiosqlite
 
-from mex_pipeline.store.database import BUSY_SECONDS, FAILURES, PRAGMAS, translated
+from mex_pipeline.store.database import BUSY_SECONDS, FAILURES, FOLDED, PRAGMAS, translated
 from mex_pipeline.store.sql import Query, Statement, groups
 
 T = TypeVar("T")
@@ -32,6 +32,7 @@ class AsyncDatabase:
         except sqlite3.Error as error:
             raise translated(error, str(path)) from error
         connection.row_factory = sqlite3.Row
+        await connection.create_function(*FOLDED, deterministic=True)
         try:
             await connection.executescript(PRAGMAS)
         except sqlite3.Error as error:
@@ -48,9 +49,9 @@ class AsyncDatabase:
         """Return every decoded row."""
         try:
             rows = await self._connection.execute_fetchall(query.sql, dict(query.params))
+            return [query.decode(row) for row in rows]
         except FAILURES as error:
             raise translated(error, str(self._path)) from error
-        return [query.decode(row) for row in rows]
 
     async def first(self, query: Query[T]) -> T | None:
         """Return the first decoded row, or None."""

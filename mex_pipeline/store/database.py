@@ -2,10 +2,11 @@
 
 import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Self, TypeVar
 
+from mex_pipeline.domain.selection import folded
 from mex_pipeline.errors import DatabaseBusy, DatabaseDamaged, ExternalError, InvalidInput, MexError
 from mex_pipeline.store.sql import Query, Statement, groups
 
@@ -14,16 +15,21 @@ T = TypeVar("T")
 BUSY_SECONDS = 5.0
 # FULL, so that a printed job id and a commit survive a power cut (product D6).
 PRAGMAS = "PRAGMA synchronous = FULL; PRAGMA temp_store = MEMORY;"
+FOLDED = ("folded", 1, folded)
+"""The SQL function that words are compared with: SQLite's own `lower` knows ASCII only."""
 
 
-FAILURES = (sqlite3.Error, UnicodeEncodeError)
-"""What a statement may raise: what SQLite reports, and a value that is no Unicode text (an argument in another encoding)."""
+FAILURES = (sqlite3.Error, ValueError)
+"""What a statement may raise: what SQLite reports, a value that is no Unicode text (an argument in another encoding), and
+what decoding meets in a row that another hand wrote (JSON that is none, an unknown tier)."""
 
 
-def translated(error: sqlite3.Error | UnicodeEncodeError, path: str) -> MexError:
+def translated(error: sqlite3.Error | ValueError, path: str) -> MexError:
     """Return the MexError for a failure: a value that is no text, a busy, full or read-only disk, a damaged file."""
     if isinstance(error, UnicodeEncodeError):
         return InvalidInput("not_unicode")
+    if isinstance(error, ValueError):
+        return DatabaseDamaged(path=path, detail=type(error).__name__)  # its text may hold what was stored
     if isinstance(error, sqlite3.IntegrityError | sqlite3.ProgrammingError):
         return ExternalError("internal", kind=type(error).__name__)  # our fault, not the file's
     text = str(error)
@@ -54,6 +60,7 @@ class Database:
         except sqlite3.Error as error:
             raise translated(error, str(path)) from error
         connection.row_factory = sqlite3.Row
+        connection.create_function(*FOLDED, deterministic=True)
         try:
             connection.executescript(PRAGMAS)
         except sqlite3.Error as error:
@@ -72,6 +79,7 @@ class Database:
             raise ExternalError("database_unwritable", path=str(path))
         connection = sqlite3.connect(f"{path.absolute().as_uri()}?immutable=1", uri=True, isolation_level=None)
         connection.row_factory = sqlite3.Row
+        connection.create_function(*FOLDED, deterministic=True)
         return cls(connection, path)
 
     @property
@@ -105,6 +113,16 @@ class Database:
         except FAILURES as error:
             raise translated(error, str(self._path)) from error
         return changed
+
+    @contextmanager
+    def any_text(self) -> Iterator[None]:
+        """Read text that is no UTF-8 too, what cannot be decoded as U+FFFD: other hands wrote the files of the original."""
+        strict = self._connection.text_factory
+        self._connection.text_factory = lambda raw: raw.decode("utf-8", "replace")
+        try:
+            yield
+        finally:
+            self._connection.text_factory = strict
 
     @contextmanager
     def transaction(self) -> Iterator[Self]:
@@ -155,6 +173,16 @@ class Database:
             return self._connection.serialize()
         except sqlite3.Error as error:
             raise translated(error, str(self._path)) from error
+
+    @contextmanager
+    def copied(self) -> Iterator[Self]:
+        """A copy of the file in memory, as it stands: for a check that writes, while nobody waits for it."""
+        with closing(sqlite3.connect(":memory:", isolation_level=None)) as copy:
+            try:
+                self._connection.backup(copy)
+            except sqlite3.Error as error:
+                raise translated(error, str(self._path)) from error
+            yield type(self)(copy, self._path)
 
     def data_version(self) -> int:
         """Return a number that changes when another connection commits (3 µs: cheap enough for every tick)."""

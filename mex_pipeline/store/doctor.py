@@ -32,11 +32,11 @@ def rebuild_index() -> Statement:
 
 
 def traced() -> Query[Traced]:
-    """Every memory with the ends of its history, oldest first."""
+    """Every memory with the ends of its history, oldest first; what was deleted for good may have come back since."""
     return Query(
         f"SELECT {', '.join(f'm.{column}' for column in COLUMNS)}, first.event AS first_event, "
         "last.event AS last_event, last.new_content AS last_content, last.after AS last_state FROM memories m "
-        "LEFT JOIN history first ON first.seq = (SELECT min(seq) FROM history WHERE memory_id = m.id) "
+        "LEFT JOIN history first ON first.seq = (SELECT min(seq) FROM history WHERE memory_id = m.id AND event <> 'delete') "
         "LEFT JOIN history last ON last.seq = (SELECT max(seq) FROM history WHERE memory_id = m.id) ORDER BY m.seq",
         {},
         _decode,

@@ -77,6 +77,26 @@ def every() -> Query[HistoryEntry]:
     )
 
 
+def with_other_values() -> Query[str]:
+    """The ids of the memories that may have held another value than now, or were taken back."""
+    return Query(
+        "SELECT memory_id FROM history WHERE old_content IS NOT NULL OR before IS NOT NULL UNION "
+        "SELECT id FROM memories WHERE valid_to IS NOT NULL",
+        {},
+        value("memory_id"),
+    )
+
+
+def changed(since: str, until: str) -> Query[str]:
+    """The ids of the memories that are not as they were at `since`, or whose expiry lies between it and `until`."""
+    return Query(
+        "SELECT memory_id FROM history WHERE created_at > :since UNION "
+        "SELECT id FROM memories WHERE created_at > :since OR (expires_at > :since AND expires_at <= :until)",
+        {"since": since, "until": until},
+        value("memory_id"),
+    )
+
+
 def ids(prefix: str) -> Query[str]:
     """The ids that begin with `prefix` among memories and history, at most two; those deleted for good are in history."""
     return Query(

@@ -6,7 +6,7 @@ from dataclasses import asdict
 from typing import Any
 
 from mex_pipeline.domain.memory import Confidence, Memory
-from mex_pipeline.store.sql import Query, Row, Statement, value, where
+from mex_pipeline.store.sql import Query, Row, Statement
 from mex_pipeline.store.tokens import segment
 
 COLUMNS = (
@@ -80,6 +80,13 @@ def _names(slots: Iterable[tuple[str, str]]) -> str:
     return json.dumps(sorted({f"{topic}.{sub_topic}" for topic, sub_topic in slots}))
 
 
+def by_ids(ids: Iterable[str]) -> Query[Memory]:
+    """The memories with the given ids, in the order in which they were stored."""
+    return Query(
+        f"{SELECT} WHERE id IN (SELECT value FROM json_each(:ids)) ORDER BY seq", {"ids": json.dumps(list(ids))}, decode
+    )
+
+
 def every() -> Query[Memory]:
     """Every memory there is, forgotten and expired ones too, in the order in which they were stored."""
     return Query(f"{SELECT} ORDER BY seq", {}, decode)
@@ -99,29 +106,3 @@ def recent_records(now: str, since: str, limit: int, topics: Iterable[str] | Non
         {"now": now, "since": since, "limit": limit, "topics": None if topics is None else json.dumps(list(topics))},
         decode,
     )
-
-
-def _page_filter(now: str, topic: str | None, sub_topic: str | None, *, forgotten: bool) -> tuple[str, dict[str, Any]]:
-    clause, values = where({"topic = :topic": topic, "sub_topic = :sub_topic": sub_topic})
-    if not forgotten:
-        clause = f"{clause} AND {ACTIVE}" if clause else f"WHERE {ACTIVE}"
-        values["now"] = now
-    return clause, values
-
-
-def page(
-    now: str, *, topic: str | None, sub_topic: str | None, include_forgotten: bool, limit: int, offset: int
-) -> Query[Memory]:
-    """One page, newest created first (product B9); a negative limit means all."""
-    clause, values = _page_filter(now, topic, sub_topic, forgotten=include_forgotten)
-    return Query(
-        f"{SELECT} {clause} ORDER BY created_at DESC, seq DESC LIMIT :limit OFFSET :offset",
-        values | {"limit": limit, "offset": offset},
-        decode,
-    )
-
-
-def count(now: str, *, topic: str | None, sub_topic: str | None, include_forgotten: bool) -> Query[int]:
-    """How many rows `page` has in all."""
-    clause, values = _page_filter(now, topic, sub_topic, forgotten=include_forgotten)
-    return Query(f"SELECT count(*) AS n FROM memories {clause}", values, value("n"))

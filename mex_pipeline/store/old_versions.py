@@ -10,6 +10,7 @@ from typing import Any
 from mex_pipeline.clock import from_iso, iso
 from mex_pipeline.domain.memory import Actor, Confidence, Event, HistoryEntry, Memory
 from mex_pipeline.domain.reconcile import RETIRED
+from mex_pipeline.domain.text import clean
 from mex_pipeline.store import changes, history, memories
 from mex_pipeline.store.database import Database
 from mex_pipeline.store.sql import Query, Statement, value
@@ -65,7 +66,8 @@ def read(database: Database, version: int) -> OldFile:
 
 
 def _records(database: Database, table: str) -> tuple[Record, ...]:
-    return tuple(database.all(Query(f"SELECT * FROM {table} ORDER BY created_at, rowid", {}, dict)))
+    with database.any_text():
+        return tuple(database.all(Query(f"SELECT * FROM {table} ORDER BY created_at, rowid", {}, dict)))
 
 
 def drop(database: Database) -> None:
@@ -86,9 +88,11 @@ def statements(old: OldFile, now: str) -> list[Statement]:
     rows: list[Statement] = []
     first: list[tuple[str, Statement]] = []
     splits: list[Statement] = []
+    taken: set[str] = set()
     for record in old.memories:
-        own = lines.get(record["id"], [])
-        memory = _memory(record, ids.get(record["id"]) or str(uuid.uuid4()), own, now)
+        identifier = _own_id(ids.get(record["id"]), taken)
+        own = lines.get(record["id"], []) if identifier == ids.get(record["id"]) else []
+        memory = _memory(record, identifier, own, now)
         values = _values(memory) if old.version < NEWEST else (memory.content,)
         kept = [replace(memory, content=values[0])]
         kept += [replace(memory, id=str(uuid.uuid4()), content=content) for content in values[1:]]
@@ -97,7 +101,9 @@ def statements(old: OldFile, now: str) -> list[Statement]:
         if not any(line["event"] == Event.ADD for line in own):
             first.append(_first_line(memory, own))
         splits += _split_lines(memory, kept, now)
-    return rows + _in_order(old.history, ids, first, now) + splits + [_usage(record, now) for record in old.usage]
+    taken = set()
+    spent = [_usage(record, _own_id(record["id"] and _text(record["id"]), taken), now) for record in old.usage]
+    return rows + _in_order(old.history, ids, first, now) + splits + spent
 
 
 def _ids(found: Iterable[Hashable]) -> dict[Hashable, str]:
@@ -114,6 +120,13 @@ def _ids(found: Iterable[Hashable]) -> dict[Hashable, str]:
     return ids
 
 
+def _own_id(found: str | None, taken: set[str]) -> str:
+    """Return an id as it is, or a new one where it is missing or taken, and add it to those that are taken."""
+    identifier = found if found and found not in taken else str(uuid.uuid4())
+    taken.add(identifier)
+    return identifier
+
+
 def _canonical(text: str) -> str:
     return str(uuid.UUID(text)) if _UUID.fullmatch(text) else text
 
@@ -127,19 +140,19 @@ def _memory(record: Record, identifier: str, own: list[Record], now: str) -> Mem
     return Memory(
         id=identifier,
         # The original took "" for a topic; such a memory was in no slot and in no list of records.
-        topic=record["topic"] or None,
-        sub_topic=record["sub_topic"] or None,
+        topic=_some_text(record["topic"]) or None,
+        sub_topic=_some_text(record["sub_topic"]) or None,
         content=_text(record["content"]),
         is_ai_inferred=bool(record["is_ai_inferred"]),
         confidence=_one_of(Confidence, record["confidence"], Confidence.UNCERTAIN),
-        evidence=record.get("evidence"),
+        evidence=_some_text(record.get("evidence")),
         created_at=created,
         updated_at=updated,
         valid_from=valid_from,
         # The mark that keeps an old session, read again, from asserting what was taken back since (product B11).
         valid_to=forgotten if record.get("forgotten_reason") == RETIRED else None,
         forgotten_at=forgotten,
-        forgotten_reason=record.get("forgotten_reason"),
+        forgotten_reason=_some_text(record.get("forgotten_reason")),
         expires_at=_time(record.get("expires_at"), None),
         last_seen_at=valid_from,
     )
@@ -156,7 +169,7 @@ def _values(memory: Memory) -> tuple[str, ...]:
     whole = given and all(isinstance(one, dict) or (isinstance(one, str) and one.strip()) for one in given)
     if not whole:
         return (memory.content,)
-    return tuple(one if isinstance(one, str) else json.dumps(one, ensure_ascii=False) for one in given)
+    return tuple(clean(one if isinstance(one, str) else json.dumps(one, ensure_ascii=False)) for one in given)
 
 
 def _split_lines(memory: Memory, kept: list[Memory], now: str) -> Iterator[Statement]:
@@ -171,7 +184,7 @@ def _first_line(memory: Memory, own: list[Record]) -> tuple[str, Statement]:
     """Return (time, the line that says how a memory began); the original wrote none for what it imported."""
     content = memory.content
     if own:
-        content = next((line["old_content"] for line in own if line["old_content"] is not None), content)
+        content = next((_text(line["old_content"]) for line in own if line["old_content"] is not None), content)
     began = min([memory.created_at, *(_time(line["created_at"], memory.created_at) or "" for line in own)])
     entry = HistoryEntry(
         memory_id=memory.id,
@@ -191,19 +204,20 @@ def _in_order(
 ) -> list[Statement]:
     """Return every line of history by its time; a first line before all others of its moment."""
     own_ids = _ids(line["id"] for line in old)
+    taken: set[str] = set()
     timed = [(time, 0, number, line) for number, (time, line) in enumerate(first)]
     for number, line in enumerate(old):
         entry = HistoryEntry(
             memory_id=ids.get(line["memory_id"], ""),
             event=_one_of(Event, line["event"], Event.UPDATE),
-            old_content=line["old_content"],
-            new_content=line["new_content"],
+            old_content=_some_text(line["old_content"]),
+            new_content=_some_text(line["new_content"]),
             actor=_one_of(Actor, line["actor"], Actor.USER),
-            evidence=line.get("evidence"),
+            evidence=_some_text(line.get("evidence")),
             created_at=_time(line["created_at"], now) or now,
         )
         statement = history.append(entry)
-        identifier = own_ids.get(line["id"]) or statement.params["id"]
+        identifier = _own_id(own_ids.get(line["id"]), taken)
         timed.append((entry.created_at, 1, number, replace(statement, params={**statement.params, "id": identifier})))
     return [statement for *_, statement in sorted(timed, key=lambda one: one[:3])]
 
@@ -215,17 +229,17 @@ def _embedding(record: Record, identifier: str) -> list[Statement]:
     return [Statement(sql, {"embedding": record["embedding"], "id": identifier})]
 
 
-def _usage(record: Record, now: str) -> Statement:
+def _usage(record: Record, identifier: str, now: str) -> Statement:
     return Statement(
         "INSERT INTO llm_usage (id, purpose, model, prompt_tokens, completion_tokens, created_at) "
         "VALUES (:id, :purpose, :model, :prompt_tokens, :completion_tokens, :created_at)",
         {
-            "id": record["id"] or str(uuid.uuid4()),
-            "purpose": record["purpose"],
-            "model": record["model"],
-            "prompt_tokens": record["prompt_tokens"],
-            "completion_tokens": record["completion_tokens"],
-            "created_at": _time(record["created_at"], now),
+            "id": identifier,
+            "purpose": _text(record["purpose"]),
+            "model": _text(record["model"]),
+            "prompt_tokens": _number(record["prompt_tokens"]),
+            "completion_tokens": _number(record["completion_tokens"]),
+            "created_at": _time(record["created_at"], now) or now,
         },
     )
 
@@ -236,7 +250,18 @@ def _one_of(kind: Any, found: object, otherwise: Any) -> Any:
 
 
 def _text(found: object) -> str:
-    return found.decode("utf-8", "replace") if isinstance(found, bytes) else str(found)
+    """Return a value as text: bytes decoded, none as ""; SQLite lets any type stand in any column."""
+    if isinstance(found, bytes):
+        return found.decode("utf-8", "replace")
+    return "" if found is None else str(found)
+
+
+def _some_text(found: object) -> str | None:
+    return None if found is None else _text(found)
+
+
+def _number(found: object) -> int:
+    return found if isinstance(found, int) else 0
 
 
 def _time(found: object, otherwise: str | None) -> str | None:

@@ -9,6 +9,8 @@ from mex_pipeline.store.sql import Query, Statement, value
 OWNED = {"memories": "id", "memory_sources": "memory_id", "history": "memory_id"}
 """The tables whose rows belong to one memory, and the column that names it."""
 
+_IS_MARK = "event = 'delete' AND coalesce(old_content, new_content, evidence) IS NULL"
+
 
 def tables() -> Query[str]:
     """The names of every table of the file."""
@@ -32,18 +34,27 @@ def owned_rows(table: str, ids: Iterable[str]) -> Query[dict[str, Any]]:
 
 def delete_owned(table: str, ids: Iterable[str]) -> Statement:
     """Delete the rows of an `OWNED` table that belong to the memories; a line that says no more than `delete` stays."""
-    is_mark = "event = 'delete' AND coalesce(old_content, new_content, evidence) IS NULL"
-    spared = f" AND NOT ({is_mark})" if table == "history" else ""
+    spared = f" AND NOT ({_IS_MARK})" if table == "history" else ""
     return Statement(f"DELETE FROM {table} WHERE {_is_of(table)}{spared}", {"ids": json.dumps(sorted(ids))})
 
 
 def unmarked(ids: Iterable[str]) -> Query[str]:
-    """Those of the ids that have no line of history."""
+    """Those of the ids that have a memory, or no line of history that says no more than `delete`."""
     return Query(
-        "SELECT value FROM json_each(:ids) AS given WHERE NOT EXISTS "
-        "(SELECT 1 FROM history WHERE history.memory_id = given.value)",
+        "SELECT value FROM json_each(:ids) AS given WHERE EXISTS (SELECT 1 FROM memories WHERE id = given.value) "
+        f"OR NOT EXISTS (SELECT 1 FROM history WHERE memory_id = given.value AND {_IS_MARK})",
         {"ids": json.dumps(sorted(ids))},
         value("value"),
+    )
+
+
+def purged(ids: Iterable[str]) -> Query[str]:
+    """Those of the ids whose memory was forgotten for good: history knows them, and no memory is left."""
+    return Query(
+        "SELECT DISTINCT memory_id FROM history WHERE memory_id IN (SELECT value FROM json_each(:ids)) "
+        "AND memory_id NOT IN (SELECT id FROM memories)",
+        {"ids": json.dumps(sorted(ids))},
+        value("memory_id"),
     )
 
 

@@ -18,6 +18,9 @@ _WEIGHT = (
 LONGEST_INDEXED = 200
 """Characters of a keyword the index is asked for: a phrase of many equal tokens takes it minutes."""
 
+_HOLDS = "(instr(memories.content, value) > 0 OR instr(folded(memories.content), folded(value)) > 0)"
+"""True when a content holds the word `value`, as it is or as words are compared. LIKE has a longest pattern, instr has none."""
+
 _IN_PROJECT = (
     "SELECT memory_id FROM memory_sources WHERE (project = :project "
     "OR substr(project, 1, length(:project) + 1) IN (:project || '/', :project || '\\'))"
@@ -115,9 +118,9 @@ def _json(words: Sequence[str]) -> str | None:
 
 
 def _lacks_none(name: str) -> str:
-    """The condition that a content holds every word of the JSON array `:name`. LIKE has a longest pattern, instr has none."""
-    return f"NOT EXISTS (SELECT 1 FROM json_each(:{name} ) WHERE instr(lower(memories.content), lower(value)) = 0)"
+    """The condition that a content holds every word of the JSON array `:name`."""
+    return f"NOT EXISTS (SELECT 1 FROM json_each(:{name} ) WHERE NOT {_HOLDS})"
 
 
 def _holds_any(name: str) -> str:
-    return f"EXISTS (SELECT 1 FROM json_each(:{name} ) WHERE instr(lower(memories.content), lower(value)) > 0)"
+    return f"EXISTS (SELECT 1 FROM json_each(:{name} ) WHERE {_HOLDS})"

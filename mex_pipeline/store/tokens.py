@@ -54,7 +54,9 @@ def match_expression(text: str) -> str:
 
 
 def is_exact(text: str) -> bool:
-    """True when the index alone finds every substring: the text is one CJK run and nothing else (product H11)."""
-    folded = unicodedata.normalize("NFKC", text).casefold()
-    match = _PIECE.fullmatch(folded)
+    """True when the index alone finds every substring: the text is one CJK run and nothing else (product H11).
+
+    A half-width kana is looked for as it is too: folded, it may be one character with the mark behind it.
+    """
+    match = _PIECE.fullmatch(text)
     return match is not None and match["cjk"] is not None

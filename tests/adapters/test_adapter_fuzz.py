@@ -14,7 +14,7 @@ from mex_pipeline.domain.conversation import Cursor, Transcript
 from mex_pipeline.errors import MexError
 from tests.adapters.claude_session import chat, identity, wild
 
-ADAPTERS = [registry.find("claude"), registry.find("plain")]
+ADAPTERS = [registry.find("claude"), registry.find("plain"), registry.find("opencode")]
 COUNTED = settings(max_examples=300, deadline=None)
 
 scalars = st.none() | st.booleans() | st.integers() | st.floats() | st.text(st.characters(), max_size=20)

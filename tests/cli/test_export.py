@@ -220,3 +220,12 @@ def test_product_g11_whatever_a_store_has_been_through_its_export_restores_it(
     exported(folder / "2.json", **there)
     assert (folder / "2.json").read_bytes() == (folder / "1.json").read_bytes()
     assert mex("profile", **here).out == mex("profile", **there).out
+
+
+@pytest.mark.parametrize("command", [["export", "--output"], ["backup"]], ids=["export", "backup"])
+@pytest.mark.parametrize("target", ["", "  "])
+def test_a_blank_place_is_no_place(command: list[str], target: str, tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    before = set(tmp_path.iterdir())
+    assert mex(*command, target, ok=False).code == 1
+    assert {path.name for path in set(tmp_path.iterdir()) - before} <= {"home"}

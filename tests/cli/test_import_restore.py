@@ -3,6 +3,7 @@
 import copy
 import json
 import sqlite3
+import uuid
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.support.old_files import typical
 from tests.support.program import Ran, contents, mex, opened, write
 
 WORK = ("--topic", "work", "--sub-topic")
@@ -301,3 +303,31 @@ def _sample(factory: pytest.TempPathFactory) -> dict[str, Any]:
         mex("extract", "--from", "plain", "--file", str(note), **here)
         _SAMPLES.append(json.loads(export(folder / "e.json", **here).read_text(encoding="utf-8")))
     return _SAMPLES[0]
+
+
+def test_product_g11_a_home_of_the_original_moves_house_with_every_line_of_its_history(
+    tmp_path: Path, home: Path
+) -> None:
+    """Those of memories that the original deleted, words and all, and those that its clock has put out of order, too."""
+    home.mkdir()
+    with closing(sqlite3.connect(typical(home / "mex.db", 5))) as old, old:
+        kept, gone = (str(uuid.uuid4()) for _ in range(2))
+        old.execute(
+            "INSERT INTO memories (id, content, is_ai_inferred, confidence, created_at, updated_at) "
+            "VALUES (?, '喝茶', 0, 'confirmed', '2026-01-01T00:00:00Z', '2026-01-01T00:00:00Z')",
+            (kept,),
+        )
+        lines = [
+            (kept, "update", "茶", "喝茶", "2025-12-31T00:00:00Z"), (kept, "add", None, "茶", "2026-01-01T00:00:00Z"),
+            (gone, "add", None, "咖啡", "2026-01-01T00:00:00Z"), (gone, "delete", "咖啡", None, "2026-01-02T00:00:00Z"),
+        ]  # fmt: skip
+        old.executemany(
+            "INSERT INTO history (id, memory_id, event, old_content, new_content, actor, created_at) "
+            "VALUES (lower(hex(randomblob(16))), ?, ?, ?, ?, 'user', ?)",
+            lines,
+        )
+    mex("update", kept, "--content", "喝绿茶")
+    first = export(tmp_path / "1.json")
+    other = {"MEX_HOME": str(tmp_path / "other")}
+    assert restore(first, **other)["conflicts"] == []
+    assert export(tmp_path / "2.json", **other).read_bytes() == first.read_bytes()

@@ -114,7 +114,7 @@ def test_seed_5_1_list_pages_and_says_what_is_left() -> None:
         add("--content", f"第{number:02}条")
     first = mex("list").out
     assert first.startswith("1. ")
-    assert "Showing 1-10 of 12; continue with --offset 10" in first
+    assert "Showing 1-10 of 12, 2 more: --offset 10" in first
     assert "11. " in mex("list", "--offset", "10").out
     everything = [one["content"] for one in mex("list", "--json").json]
     assert everything == [f"第{number:02}条" for number in reversed(range(12))]

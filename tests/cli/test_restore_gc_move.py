@@ -196,10 +196,24 @@ def test_product_g13_without_a_slot_it_becomes_a_record_of_the_topic() -> None:
     memory = add(*WORK, "company", "--content", "远光软件")
     assert mex("move", memory["id"], "--topic", "work", "--json").json["sub_topic"] is None
     assert "远光" not in mex("profile", "--recent-limit", "0").out
-    back = mex("move", memory["id"], *WORK, "company", "--by", "ai")
-    assert "work.company" in back.out
-    assert mex("get", memory["id"]).json["history"][-1]["actor"] == "ai"
+    assert "work.company" in mex("move", memory["id"], *WORK, "company").out
     assert "远光" in mex("profile", "--recent-limit", "0").out
+
+
+def test_product_p7_an_agent_moves_what_no_person_has_confirmed() -> None:
+    """Else "Alice, my sister" would be confirmed as the user's own name."""
+    theirs = add("--content", "远光软件", "--by", "ai")
+    mex("move", theirs["id"], *WORK, "company", "--by", "ai")
+    assert mex("get", theirs["id"]).json["history"][-1]["actor"] == "ai"
+    mine = add("--content", "Alice")
+    doubt = add("--content", "Bob")
+    mex("update", doubt["id"], "--content", "Carol", "--by", "ai")
+    for memory in (mine, doubt):
+        target = ("move", memory["id"], "--topic", "basic_info", "--sub-topic", "name")
+        refused = mex(*target, "--by", "ai", "--json", ok=False)
+        assert (refused.code, json.loads(refused.err)["code"]) == (1, "agent_cannot_move")
+        assert mex(*target, ok=False, CLAUDECODE="1").code == 1
+    mex("move", mine["id"], "--topic", "basic_info", "--sub-topic", "name")
 
 
 def test_product_g13_history_has_both_places(home: Path) -> None:

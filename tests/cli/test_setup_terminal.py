@@ -138,3 +138,17 @@ def test_leaving_keeps_what_was_done_so_far(endpoint: ModelServer, tmp_path: Pat
     assert "Interrupted" in terminal.seen
     assert contents() == ["Ada"]
     assert mex("config", "show").json["configured"] is True
+
+
+@pytest.mark.parametrize("key", [CTRL_C, "\x04"], ids=["ctrl-c", "ctrl-d"])
+@pytest.mark.parametrize("question", ["Language", "Which model", QUESTIONS[0]])
+def test_every_kind_of_question_is_left_alike(tmp_path: Path, home: Path, question: str, key: str) -> None:
+    with Terminal(tmp_path, "setup") as terminal:
+        for one in ("Language", "Which model", QUESTIONS[0]):
+            terminal.answer(one, key if one == question else ENTER)
+            if one == question:
+                break
+        assert terminal.end() == 1
+    assert "Interrupted" in terminal.seen
+    assert "Traceback" not in terminal.seen
+    assert not home.exists() or memories() == []

@@ -1,5 +1,6 @@
 """The edges of the process: closed streams, full devices, signals, numbers without end."""
 
+import json
 import os
 import signal
 import subprocess
@@ -74,3 +75,12 @@ def test_a_key_stays_with_the_endpoint_it_was_given_for() -> None:
         refused = mex("config", "llm", "--base-url", url, "--model", "m", ok=False)
         assert refused.code == 1
         assert "pass@" not in refused.err
+
+
+def test_product_e4_with_json_stderr_is_the_error_alone_or_the_notes_alone(home: Path) -> None:
+    """A new home is told, but never beside an error object."""
+    failed = mex("get", "00000000", "--json", ok=False)
+    assert json.loads(failed.err)["code"] == "memory_not_found"
+    told = mex("list", "--json", MEX_HOME=str(home.with_name("other")))
+    assert "other" in told.err
+    assert told.json == []

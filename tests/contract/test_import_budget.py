@@ -11,7 +11,7 @@ from tests.support.program import mex
 
 HEAVY = {
     "openai", "httpx", "tenacity", "aiosqlite", "asyncio", "huey", "pydantic", "pydantic_core", "rich", "json_repair",
-    "importlib.metadata", "mex_workers",
+    "importlib.metadata", "mex_workers", "mex_pipeline.store.old_versions",
 }  # fmt: skip
 LOADED = """
 import json, sys

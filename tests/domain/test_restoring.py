@@ -8,7 +8,7 @@ import pytest
 from mex_pipeline.domain import restoring
 from mex_pipeline.domain.exported import HISTORY, SECTIONS, parse, read_row
 from mex_pipeline.domain.memory import Memory
-from mex_pipeline.domain.restoring import Conflict, Decided, decide, read_memories
+from mex_pipeline.domain.restoring import Conflict, Decided, decide, is_linked, read_memories
 from mex_pipeline.domain.schema import parse as parse_schema
 from mex_pipeline.errors import InvalidInput
 from mex_pipeline.services.results import memory_plain
@@ -31,10 +31,10 @@ SCHEMA, _ = parse_schema(
 PAST = "2026-01-01T00:00:00Z"
 
 
-def decided(rows: list[Any], *here: Memory, overwrite: bool = False) -> Decided:
+def decided(rows: list[Any], *here: Memory, overwrite: bool = False, purged: frozenset[str] = frozenset()) -> Decided:
     """What restoring the rows does; those that cannot be stored count among the conflicts."""
     given, conflicts = read_memories(rows, SCHEMA)
-    found = decide(given, here, SCHEMA, now=LATER, replaces=overwrite)
+    found = decide(given, here, SCHEMA, purged=purged, now=LATER, replaces=overwrite)
     return replace(found, conflicts=(*conflicts, *found.conflicts))
 
 
@@ -224,3 +224,40 @@ def test_states_in_history_keep_the_order_of_their_keys_and_are_checked() -> Non
     for wrong in ({"event": "vanish"}, {"after": "x"}, {"after": one | {"content": 1}}, {"actor": None}):
         with pytest.raises(InvalidInput):
             read_row(HISTORY, line | wrong)
+
+
+def test_product_p6_a_memory_that_was_purged_comes_back_only_by_overwriting() -> None:
+    """Forgotten ones too: their words would be here again."""
+    gone = [memory("远光软件", "work.company"), memory("喝茶", forgotten_at=LATER)]
+    rows, purged = [row(one) for one in gone], frozenset(one.id for one in gone)
+    assert reasons(decided(rows, purged=purged)) == ["purged_here"] * 2
+    assert decided(rows, purged=purged, overwrite=True).inserted == tuple(gone)
+
+
+def line(event: str, before: str | None, after: str | None, owner: str = "m") -> dict[str, Any]:
+    """A row of history; its states are no more than a content."""
+    states = {"before": before and {"id": owner, "content": before}, "after": after and {"id": owner, "content": after}}
+    return {"memory_id": "m", "event": event} | states
+
+
+WHOLE = [line("add", None, "a"), line("update", "a", "b"), line("forget", "b", "c")]
+
+
+@pytest.mark.parametrize(
+    ("lines", "linked"),
+    [
+        (WHOLE, True),
+        ([line("delete", None, None), line("import", None, "a"), line("update", "a", "b")], True),
+        ([line("add", None, None), line("update", None, None)], True),
+        ([line("update", None, None), line("add", None, None), line("update", "a", "b")], True),
+        (WHOLE[1:], False),
+        (WHOLE[:1] + WHOLE[2:], False),
+        (WHOLE[::-1], False),
+        ([line("import", "x", "a")], False),
+        ([line("delete", None, None)], False),
+        ([line("add", None, "a", owner="other")], False),
+    ],
+)
+def test_product_b8_a_history_links_from_its_beginning(lines: list[dict[str, Any]], linked: bool) -> None:
+    """Rows of older databases have no states and link to anything."""
+    assert is_linked(lines) is linked

@@ -25,7 +25,7 @@ NEVER_OPTIONS = {"--async", "--help"}
 NASTY = (
     "", " ", "-", "--", "0", "-1", "7d", "99999999999999999999", "1e9", "2026-13-45", "2026-02-30", "9999-12-31", "24h",
     "'; DROP TABLE memories; --", '"', "\"unclosed", "-not", "topic:", "since:never", "a:b:c", "*", "%", "_", "NEAR(a b)",
-    "🙂👨‍👩‍👧", "مرحبا", "e\u0301", "\u202e", "\x1b[31m", "\x00", "\udcff", "x" * 5000, "null", "[]", "{", '{"a": 1}', "../..",
+    "🙂👨‍👩‍👧", "مرحبا", "e\u0301", "\u202e", "\x1b[31m", "\udcff", "x" * 5000, "null", "[]", "{", '{"a": 1}', "../..",
     "/dev/null", "/nonexistent/x", "work", "company", "basic_info", "name", "deadbeef", "00000000-0000", "true", "zh", "json",
 )  # fmt: skip
 
@@ -44,7 +44,7 @@ def _all() -> list[tuple[tuple[str, ...], Any]]:
 
 
 COMMANDS = _all()
-values = st.sampled_from(NASTY) | st.text(max_size=20)
+values = st.sampled_from(NASTY) | st.text(st.characters(exclude_characters="\0"), max_size=20)  # no argument holds NUL
 
 
 @st.composite

@@ -320,14 +320,6 @@ def test_product_d3_wait_tells_unknown_cancelled_and_late(model: ModelServer, tm
     assert mex("jobs", "wait", "00000000", ok=False, **quiet).code == 1
 
 
-@pytest.mark.parametrize("verb", ["logs", "verify", "prune"])
-def test_product_d3_jobs_has_logs_verify_and_prune(model: ModelServer, verb: str) -> None:
-    """mex jobs list|show|wait|cancel|retry|logs|prune|verify."""
-    job = said(model, "我住在杭州", HANGZHOU)["job_id"]
-    assert mex("jobs", verb, *([job] if verb == "logs" else [])).code == 0
-    assert contents() == ["杭州"]
-
-
 def test_seed_6_1_an_extracted_memory_can_be_traced(model: ModelServer) -> None:
     """evidence 始终存储，供人工审查回溯来源 (product B3)."""
     memory = said(model, "我住在杭州，西湖边上", HANGZHOU)["added"][0]

@@ -166,27 +166,6 @@ def test_seed_7_1_in_english_the_prompt_is_english(model: ModelServer) -> None:
         assert word in system
 
 
-@pytest.mark.parametrize(
-    ("secret", "hidden"),
-    [
-        ("key sk-proj-a8Kd93nfLq02mZx71TyVb65RwEuHc4", "a8Kd93nfLq02"),
-        ("<private>存款九十万</private>", "九十万"),
-        ("密码：Tr0ub4dor&3xyz", "Tr0ub4dor"),
-        ("库 postgres://lin:S3cretPw9@db.example.com/app", "S3cretPw9"),
-        ("令牌 ghp_16C7e42F292c6912E7710c838347Ae178B4a", "16C7e42F292c"),
-    ],
-    ids=["api_key", "private", "password", "connection", "token"],
-)
-def test_product_f2_secrets_and_private_text_never_reach_the_model(
-    model: ModelServer, secret: str, hidden: str
-) -> None:
-    """Replaced before the model sees the text; <private> never leaves."""
-    said(model, f"我的是 {secret}。我写 Zig")
-    sent = json.dumps(model.requests(), ensure_ascii=False)
-    assert "Zig" in sent
-    assert hidden not in sent
-
-
 @pytest.mark.parametrize("inferred", [True, False])
 def test_seed_7_2_the_flag_of_inference_is_kept(model: ModelServer, inferred: bool) -> None:
     """is_ai_inferred 为布尔."""

@@ -7,12 +7,14 @@ from datetime import UTC, datetime, timedelta
 from itertools import count
 from pathlib import Path
 
+import pytest
+import yaml
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from mex_pipeline.app import App
-from mex_pipeline.clock import iso
+from mex_pipeline.clock import SystemClock, iso
 from mex_pipeline.domain.memory import Actor, Confidence
 from mex_pipeline.domain.schema import parse
 from mex_pipeline.domain.selection import Selection
@@ -21,15 +23,14 @@ from mex_pipeline.paths import Home
 from mex_pipeline.services import lifecycle, memories, review, search, setup, timeline
 from mex_pipeline.settings import Settings
 from tests.support.invariants import check
+from tests.support.program import in_process
 
-SCHEMA = parse(
-    {
-        "topics": {
-            "work": {"sub_topics": {"company": {}, "tech": {"unique": False}}},
-            "life": {"sub_topics": {"city": {}, "hobby": {"unique": False}}},
-        }
-    }
-)[0]
+SCHEMA_YAML = """
+topics:
+  work: {sub_topics: {company: {}, tech: {unique: false}}}
+  life: {sub_topics: {city: {}, hobby: {unique: false}}}
+"""
+SCHEMA = parse(yaml.safe_load(SCHEMA_YAML))[0]
 PLACES = ((None, None), ("life", None), ("work", "company"), ("life", "city"), ("work", "tech"), ("life", "hobby"))
 UNIQUE = {("work", "company"), ("life", "city")}
 CONTENTS = ("远光软件", "软件", "Go", "Rust", "杭州 Hangzhou", "C++", "🙂 smile", "杭州", "rusty nail", "对芒果过敏")
@@ -54,13 +55,15 @@ class Fact:
     place: tuple[str | None, str | None]
     content: str
     tier: Confidence
+    since: str
     inferred: bool = False
     expires: str | None = None
-    forgotten: bool = False
+    gone: tuple[str, str | None] | None = None
+    """When it was forgotten, and why."""
 
     def is_active(self, now: str) -> bool:
         """True while it is shown."""
-        return not self.forgotten and (self.expires is None or self.expires > now)
+        return self.gone is None and (self.expires is None or self.expires > now)
 
     def is_waiting(self, now: str) -> bool:
         """True while it awaits review."""
@@ -73,9 +76,14 @@ class MemoryMachine(RuleBasedStateMachine):
     @initialize()
     def begin(self) -> None:
         self.folder = tempfile.TemporaryDirectory()
+        self.root = Path(self.folder.name)
         self.clock = Clock()
-        home = Home(Path(self.folder.name) / "home")
+        self.patch = pytest.MonkeyPatch()
+        self.patch.setattr(SystemClock, "now", lambda _: self.clock.now())  # what runs as a command has the same time
+        self.exports: list[tuple[Path, dict[str, Fact]]] = []
+        home = Home(self.root / "home")
         database, _ = setup.initialise(home, "en", may_make_parents=True)
+        home.schema.write_text(SCHEMA_YAML, encoding="utf-8")
         self.app = App(home, Settings(), SCHEMA, database, self.clock, "en")
         self.facts: dict[str, Fact] = {}
         self.doubted: dict[str, Fact] = {}
@@ -86,6 +94,7 @@ class MemoryMachine(RuleBasedStateMachine):
     def teardown(self) -> None:
         if hasattr(self, "app"):
             self.app.db.close()
+            self.patch.undo()
             self.folder.cleanup()
 
     @property
@@ -117,27 +126,34 @@ class MemoryMachine(RuleBasedStateMachine):
         days=st.integers(-1, 3),
     )
     def add(self, place: tuple[str | None, str | None], content: str, by: Actor, days: int) -> None:
-        expires = (
-            None if days < 1 else (self.clock.now() + timedelta(days=days)).astimezone().strftime("%Y-%m-%d %H:%M:%S")
-        )
+        self.add_fact(place, content, by, timedelta(days=days) if days > 0 else None)
+
+    def add_fact(
+        self, place: tuple[str | None, str | None], content: str, by: Actor, lifetime: timedelta | None
+    ) -> None:
+        until = None if lifetime is None else self.clock.now() + lifetime
         topic, sub_topic = place
         added = self.tried(
             lambda: memories.add(
-                self.app, content=content, topic=topic, sub_topic=sub_topic, expires=expires, actor=by
+                self.app,
+                content=content,
+                topic=topic,
+                sub_topic=sub_topic,
+                expires=_local(until) if until else None,
+                actor=by,
             ),
             "slot_occupied" if self.held(place) else None,
         )
         if added is not None:
             tier = Confidence.CONFIRMED if by is Actor.USER else Confidence.EXPLICIT
-            until = None if expires is None else iso(self.clock.now() + timedelta(days=days))
-            self.facts[added.id] = Fact(place, content, tier, expires=until)
+            self.facts[added.id] = Fact(place, content, tier, self.now, expires=iso(until) if until else None)
 
     @precondition(lambda self: self.facts)
     @rule(data=st.data(), content=st.sampled_from(CONTENTS), by=st.sampled_from(Actor))
     def update(self, data: st.DataObject, content: str, by: Actor) -> None:
         key = self.some(data)
         fact = self.facts[key]
-        refusal = "memory_forgotten" if fact.forgotten else None
+        refusal = "memory_forgotten" if fact.gone else None
         done = self.tried(lambda: memories.update(self.app, key, content=content, actor=by), refusal)
         if done is None:
             return
@@ -154,7 +170,7 @@ class MemoryMachine(RuleBasedStateMachine):
             self.doubted[key] = fact
         elif is_new and after.tier is not Confidence.UNCERTAIN:
             self.doubted.pop(key, None)
-        self.facts[key] = after
+        self.facts[key] = replace(after, since=self.now) if is_new else after
 
     @precondition(lambda self: self.facts)
     @rule(data=st.data(), days=st.integers(0, 3))
@@ -162,7 +178,7 @@ class MemoryMachine(RuleBasedStateMachine):
         key = self.some(data)
         fact = self.facts[key]
         until = None if days == 0 else self.clock.now() + timedelta(days=days)
-        refusal = "memory_forgotten" if fact.forgotten else "slot_occupied" if self.held(fact.place, key) else None
+        refusal = "memory_forgotten" if fact.gone else "slot_occupied" if self.held(fact.place, key) else None
         text = until.astimezone().strftime("%Y-%m-%d %H:%M:%S") if until else None
         done = self.tried(lambda: memories.update(self.app, key, expires=text, clear_expires=until is None), refusal)
         if done is not None:
@@ -175,7 +191,7 @@ class MemoryMachine(RuleBasedStateMachine):
         fact = self.facts[key]
         refusal = (
             "memory_forgotten"
-            if fact.forgotten
+            if fact.gone
             else "move_same_place"
             if fact.place == place
             else "move_occupied"
@@ -189,9 +205,9 @@ class MemoryMachine(RuleBasedStateMachine):
     @rule(data=st.data())
     def forget(self, data: st.DataObject) -> None:
         key = self.some(data)
-        refusal = "already_forgotten" if self.facts[key].forgotten else None
+        refusal = "already_forgotten" if self.facts[key].gone else None
         if self.tried(lambda: lifecycle.forget(self.app, [key]), refusal) is not None:
-            self.facts[key] = replace(self.facts[key], forgotten=True)
+            self.facts[key] = replace(self.facts[key], gone=(self.now, None))
 
     @precondition(lambda self: self.facts)
     @rule(data=st.data())
@@ -199,25 +215,25 @@ class MemoryMachine(RuleBasedStateMachine):
         key = self.some(data)
         fact = self.facts[key]
         is_past = fact.expires is not None and fact.expires <= self.now
-        back = replace(fact, forgotten=False, expires=None if is_past else fact.expires)
-        refusal = "not_forgotten" if not fact.forgotten else "restore_occupied" if self.held(fact.place, key) else None
+        back = replace(fact, gone=None, expires=None if is_past else fact.expires)
+        refusal = "not_forgotten" if not fact.gone else "restore_occupied" if self.held(fact.place, key) else None
         if self.tried(lambda: lifecycle.restore(self.app, [key]), refusal) is not None:
             self.facts[key] = back
 
     @rule()
     def gc(self) -> None:
         gone = {memory.id for memory in lifecycle.gc(self.app)}
-        past = {key for key, fact in self.facts.items() if not fact.forgotten and not fact.is_active(self.now)}
+        past = {key for key, fact in self.facts.items() if not fact.gone and not fact.is_active(self.now)}
         assert gone == past
         for key in gone:
-            self.facts[key] = replace(self.facts[key], forgotten=True)
+            self.facts[key] = replace(self.facts[key], gone=(self.now, "TTL expired"))
 
     @precondition(lambda self: self.facts)
     @rule(data=st.data())
     def approve(self, data: st.DataObject) -> None:
         key = self.some(data)
         fact = self.facts[key]
-        refusal = None if fact.is_waiting(self.now) else "memory_forgotten" if fact.forgotten else "not_in_review"
+        refusal = None if fact.is_waiting(self.now) else "memory_forgotten" if fact.gone else "not_in_review"
         wanted = review.Wanted(ids=(key,))
         if self.tried(lambda: review.approve(self.app, wanted, actor=Actor.USER), refusal) is not None:
             self.facts[key] = replace(fact, tier=Confidence.CONFIRMED)
@@ -227,12 +243,74 @@ class MemoryMachine(RuleBasedStateMachine):
     def decline(self, data: st.DataObject, back: bool) -> None:
         key = self.some(data)
         fact = self.facts[key]
-        refusal = None if fact.is_waiting(self.now) else "memory_forgotten" if fact.forgotten else "not_in_review"
+        refusal = None if fact.is_waiting(self.now) else "memory_forgotten" if fact.gone else "not_in_review"
         wanted = review.Wanted(ids=(key,))
         act = lambda: review.decline(self.app, wanted, reason="declined", restore_previous=back)  # noqa: E731
         if self.tried(act, refusal) is not None:
             before = self.doubted[key]
-            self.facts[key] = before if back and before.place == fact.place else replace(fact, forgotten=True)
+            self.facts[key] = (
+                before if back and before.place == fact.place else replace(fact, gone=(self.now, "declined"))
+            )
+
+    @precondition(lambda self: self.exports)
+    @rule(place=st.sampled_from(sorted(UNIQUE)), content=st.sampled_from(CONTENTS))
+    def another_takes_the_slot(self, place: tuple[str, str], content: str) -> None:
+        """The way to two claims on one slot: the holder is forgotten, and an export may bring it back."""
+        for key, fact in self.facts.items():
+            if fact.place == place and fact.is_active(self.now):
+                lifecycle.forget(self.app, [key])
+                self.facts[key] = replace(fact, gone=(self.now, None))
+        self.add_fact(place, content, Actor.USER, None)
+
+    @rule()
+    def export(self) -> None:
+        path = self.root / f"{len(self.exports)}.json"
+        assert (
+            in_process("export", "--format", "json", "--output", str(path), MEX_HOME=str(self.root / "home")).code == 0
+        )
+        self.exports.append((path, dict(self.facts)))
+
+    @precondition(lambda self: self.exports)
+    @rule(data=st.data(), overwrites=st.booleans())
+    def restore_export(self, data: st.DataObject, overwrites: bool) -> None:
+        path, facts = self.exports[data.draw(st.integers(0, len(self.exports) - 1), label="export")]
+        mode = "overwrite" if overwrites else "skip"
+        ran = in_process("import", str(path), "--on-conflict", mode, MEX_HOME=str(self.root / "home"))
+        assert ran.code == 0, ran
+        placed = set()
+        for key, fact in facts.items() if overwrites else ():
+            known = self.facts[key]
+            rivals = [
+                other
+                for other, held in self.facts.items()
+                if other != key and fact.place in UNIQUE and held.place == fact.place and held.is_active(self.now)
+            ]
+            if known == fact:
+                placed.add(key)
+            elif fact.is_active(self.now) and not placed & set(rivals):
+                for rival in rivals:
+                    self.facts[rival] = replace(self.facts[rival], gone=(self.now, "imported-over"))
+                self.facts[key] = fact
+                placed.add(key)
+            elif not fact.is_active(self.now) and not known.is_active(self.now):
+                self.facts[key] = fact
+                placed.add(key)
+
+    @rule()
+    def move_house(self) -> None:
+        """An export fills an empty home with the same content, and exports again to the same bytes."""
+        first, second = self.root / "first.json", self.root / "second.json"
+        new = self.root / f"home{next(self.numbers)}"
+        Home(new).make()
+        (new / "schema.yaml").write_text(SCHEMA_YAML, encoding="utf-8")
+        for words, home in (
+            (("export", "--format", "json", "--output", str(first)), self.root / "home"),
+            (("import", str(first)), new),
+            (("export", "--format", "json", "--output", str(second)), new),
+        ):
+            assert in_process(*words, MEX_HOME=str(home)).code == 0
+        assert first.read_bytes() == second.read_bytes()
+        check(new / "mex.db", SCHEMA, self.now)
 
     @rule(hours=st.integers(1, 40))
     def wait(self, hours: int) -> None:
@@ -287,13 +365,14 @@ def _fact(memory: memories.Memory) -> Fact:
         (memory.topic, memory.sub_topic),
         memory.content,
         memory.confidence,
+        memory.valid_from,
         memory.is_ai_inferred,
         memory.expires_at,
-        memory.forgotten_at is not None,
+        None if memory.forgotten_at is None else (memory.forgotten_at, memory.forgotten_reason),
     )
 
 
 TestMemoryMachine = MemoryMachine.TestCase
 TestMemoryMachine.settings = settings(
-    max_examples=100, stateful_step_count=50, deadline=None, suppress_health_check=list(HealthCheck)
+    max_examples=60, stateful_step_count=50, deadline=None, suppress_health_check=list(HealthCheck)
 )

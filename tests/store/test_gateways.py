@@ -11,8 +11,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from mex_pipeline.domain.selection import Selection
 from mex_pipeline.errors import DatabaseBusy, DatabaseDamaged, ExternalError
-from mex_pipeline.store import async_database, database, jobs, memories
+from mex_pipeline.store import async_database, database, jobs, memories, search
 from mex_pipeline.store.async_database import AsyncDatabase
 from mex_pipeline.store.database import Database
 from mex_pipeline.store.sql import Query, Statement, groups, value, where
@@ -317,7 +318,7 @@ def test_a_condition_without_a_value_is_left_out() -> None:
 def test_a_value_is_bound_and_never_part_of_the_sql(db: Gateway) -> None:
     hostile = "x'; DROP TABLE memories; --"
     stored(db, hostile, f"{hostile}.{hostile}")
-    assert db.first(memories.count("9", topic=hostile, sub_topic=None, include_forgotten=False)) == 1
+    assert db.first(search.count("9", Selection(topic=hostile))) == 1
     assert db.all(jobs.page(states=(hostile,), limit=1)) == []
 
 
@@ -331,9 +332,8 @@ def test_a_file_that_cannot_be_written_is_read_without_leaving_anything_beside_i
     before = sorted(path.name for path in tmp_path.iterdir())
     with closing(Database.open_to_read(file)) as db:
         assert [one.content for one in db.all(memories.slot_memories("2026-01-01T00:00:00Z"))] == []
-        assert (
-            db.first(memories.count("2026-01-01T00:00:00Z", topic=None, sub_topic=None, include_forgotten=False)) == 1
-        )
+        assert db.first(search.count("2026-01-01T00:00:00Z", Selection())) == 1
+        assert len(db.all(search.find("2026-01-01T00:00:00Z", Selection(keyword="X"), limit=1))) == 1
         with pytest.raises(ExternalError):
             db.run(memories.insert(memory("y")))
     assert sorted(path.name for path in tmp_path.iterdir()) == before

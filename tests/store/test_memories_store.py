@@ -7,8 +7,9 @@ import pytest
 
 from mex_pipeline.domain.changes import Add, ChangeSet, Reinforce, Retire, Revise
 from mex_pipeline.domain.memory import Actor, Confidence, Event, HistoryEntry
+from mex_pipeline.domain.selection import Selection
 from mex_pipeline.errors import ExternalError
-from mex_pipeline.store import changes, history, memories, sources, stats
+from mex_pipeline.store import changes, history, memories, search, sources, stats
 from tests.support.gateways import Gateway, one, rows
 from tests.support.memories import LATER, NOW, memory, source, stored
 
@@ -36,9 +37,8 @@ def active(db: Gateway, *slots: tuple[str, str], now: str = NOW) -> list[str]:
     return ids(db.all(memories.in_slots(slots, now)))
 
 
-def page(db: Gateway, **changes) -> list[str]:
-    asked = {"topic": None, "sub_topic": None, "include_forgotten": False, "limit": -1, "offset": 0} | changes
-    return ids(db.all(memories.page(NOW, **asked)))
+def page(db: Gateway, *, limit: int = -1, offset: int = 0, **asked) -> list[str]:
+    return ids(db.all(search.find(NOW, Selection(**asked), limit=limit, offset=offset)))
 
 
 def test_a_memory_comes_back_as_it_was_written(db: Gateway) -> None:
@@ -163,7 +163,7 @@ def test_a_page_and_its_count_take_the_same_filters(db: Gateway) -> None:
         ("nowhere", None, False, 0),
     ]:
         found = page(db, topic=topic, sub_topic=sub_topic, include_forgotten=forgotten)
-        counted = memories.count(NOW, topic=topic, sub_topic=sub_topic, include_forgotten=forgotten)
+        counted = search.count(NOW, Selection(topic=topic, sub_topic=sub_topic, include_forgotten=forgotten))
         assert len(found) == db.first(counted) == total
 
 
@@ -273,9 +273,7 @@ def test_a_change_set_writes_rows_history_and_sources(db: Gateway) -> None:
         Retire(held, gone, source("k3", job_id="j1")),
         Reinforce(kept, again, None),
     )
-    assert db.all(memories.page(NOW, topic=None, sub_topic=None, include_forgotten=True, limit=-1, offset=0)) == [
-        new, moved, again, gone,
-    ]  # fmt: skip
+    assert db.all(search.find(NOW, Selection(include_forgotten=True), limit=-1)) == [new, moved, again, gone]
     lines = rows(db, "SELECT memory_id, event, actor, job_id FROM history ORDER BY seq")
     assert [(line["memory_id"], line["event"]) for line in lines] == [
         (new.id, "add"),

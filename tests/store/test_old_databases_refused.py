@@ -14,20 +14,20 @@ from typing import Any
 import pytest
 
 from mex_pipeline.errors import DatabaseBusy, DatabaseDamaged, DatabaseNewer, ExternalError
-from mex_pipeline.store import migrations, old_versions
+from mex_pipeline.store import migrations, old_versions, takeover
 from mex_pipeline.store.database import Database
 from tests.support.gateways import one, opened
 from tests.support.old_files import OldFile, backups, contents_of, migrate, table, typical
 from tests.support.program import mex
 
 
-@pytest.mark.parametrize("step", ["drop", "_make_tables", "read", "statements", "_verify"])
+@pytest.mark.parametrize("step", ["drop", "make_tables", "read", "statements", "_verify"])
 def test_a_migration_that_is_interrupted_leaves_the_old_file_whole(
     home: Path, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:
     path = typical(home / "mex.db", 2)
     before = {name: table(path, name) for name in ("memories", "history", "llm_usage", "extraction_state")}
-    module: Any = migrations if step.startswith("_") else old_versions
+    module: Any = {"make_tables": migrations, "_verify": takeover}.get(step, old_versions)
     real = getattr(module, step)
 
     def dies(*arguments: Any) -> Any:
@@ -120,7 +120,7 @@ def test_an_old_file_that_cannot_be_written_is_a_clear_error(home: Path) -> None
 
 
 def test_an_old_file_that_another_process_holds_is_busy(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(migrations, "MIGRATION_SECONDS", 0.2)
+    monkeypatch.setattr(takeover, "MIGRATION_SECONDS", 0.2)
     path = typical(home / "mex.db", 5)
     with closing(sqlite3.connect(path, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
