@@ -1,6 +1,6 @@
 """The Typer app: every command by name, in the order of its help."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib import import_module
 from typing import Annotated, Any
 
@@ -71,10 +71,11 @@ _COMMANDS: dict[str, str | dict[str, str]] = {
 """Every command: the module below `cli` and the function, in the order of the help; "" is what a group does by itself."""
 
 
-def build(arguments: Sequence[str] = ()) -> Callable[..., Any]:
+def build(arguments: Sequence[str] | None = None) -> Callable[..., Any]:
     """Return the commands as a callable that takes `args`, `prog_name` and `standalone_mode`.
 
-    When the arguments name a command, its module alone is imported: a query does not wait for what others need.
+    Of the commands only those that the arguments need are imported, without arguments all: a query does not wait for
+    what others need.
     """
     app = typer.Typer(
         name="mex",
@@ -87,14 +88,22 @@ def build(arguments: Sequence[str] = ()) -> Callable[..., Any]:
         invoke_without_command=True,
     )
     app.callback()(root)
-    asked = _first_word(arguments)
-    for name in [asked] if asked in _COMMANDS else _COMMANDS:
+    for name in _COMMANDS if arguments is None else _needed(arguments):
         found = _COMMANDS[name]
         if isinstance(found, str):
             app.command(name, cls=Command, help=t(f"help.{name}"))(_function(found))
         else:
             app.add_typer(_group(name, found), name=name)
     return typer.main.get_command(app)
+
+
+def _needed(arguments: Sequence[str]) -> Iterable[str]:
+    """The commands to load: the one that is named; none for the bare command and its options, all for help."""
+    asked = _first_word(arguments)
+    if asked in _COMMANDS:
+        return [asked]
+    is_bare = not asked and not {"-h", "--help"} & set(arguments)
+    return () if is_bare else _COMMANDS
 
 
 def _first_word(arguments: Sequence[str]) -> str:
