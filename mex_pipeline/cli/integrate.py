@@ -33,11 +33,9 @@ def integrate(
 
 
 def file_lines(done: Integrated) -> Iterator[str]:
-    """Yield one line for each file that was written, was right already, or was left to the user."""
+    """Yield one line for each file that was written, or was left to the user."""
     for path in done.written:
         yield t("done.skill_written", path=path)
-    for path in done.unchanged:
-        yield t("done.skill_unchanged", path=path)
     for one in done.conflicts:
         yield t("done.skill_kept", path=one.file, new=one.new_file)
 

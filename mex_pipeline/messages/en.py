@@ -72,7 +72,6 @@ TEXTS: dict[str, str] = {
     "done.moved": "Moved {id} to {place}: {content}",
     "done.purged": "Forgotten for good: {id}",
     "done.skill_written": "Written: {path}",
-    "done.skill_unchanged": "Up to date: {path}",
     "done.skill_kept": "Changed by you, kept: {path} (new text: {new})",
     "done.trial": "It answers; that took {prompt_tokens} + {completion_tokens} tokens.",
     "done.exported": "Exported {count} memories ({forgotten_count} of them forgotten) to {path}",

@@ -72,7 +72,6 @@ TEXTS: dict[str, str] = {
     "done.moved": "已将 {id} 移至 {place}：{content}",
     "done.purged": "已彻底删除：{id}",
     "done.skill_written": "已写入：{path}",
-    "done.skill_unchanged": "已是最新：{path}",
     "done.skill_kept": "你改过，保持原样：{path}（新文本：{new}）",
     "done.trial": "可以使用；本次用了 {prompt_tokens} + {completion_tokens} token。",
     "done.exported": "已导出 {count} 条记忆（其中已遗忘 {forgotten_count} 条）到 {path}",

@@ -42,7 +42,6 @@ class Integrated:
     agent: str
     scope: str
     written: tuple[Path, ...]
-    unchanged: tuple[Path, ...]
     conflicts: tuple[Conflict, ...]
 
     def to_plain(self) -> dict[str, Any]:
@@ -51,7 +50,6 @@ class Integrated:
             "agent": self.agent,
             "scope": self.scope,
             "written_files": [str(path) for path in self.written],
-            "unchanged_files": [str(path) for path in self.unchanged],
             "conflicts": [{"file": str(one.file), "new_file": str(one.new_file)} for one in self.conflicts],
         }
 
@@ -72,6 +70,7 @@ def install(
 ) -> Integrated:
     """Write the skill and its README into the agent's folder `skills/mex` and return what became of each file.
 
+    Files of its own are written again, whatever they hold (seed 004 §8.4); those of the user are left (product H15).
     With `dry_run` nothing is written and the answer is the same. Raises InvalidInput for an unknown agent or scope and
     for something in the way, ExternalError when the folder cannot be written.
     """
@@ -81,14 +80,11 @@ def install(
     folder = _root(agent, scope, environment) / "skills" / "mex"
     project = Path.cwd() if scope == "project" else None
     _require_way(folder, project)
-    written, unchanged, conflicts = [], [], []
+    written, conflicts = [], []
     try:
         for name in _FILES:
             file, text = folder / name, _sealed(shipped("skills", language, name).read_text(encoding="utf-8"))
             present = _present(file)
-            if present == text:
-                unchanged.append(file)
-                continue
             target = file
             if present is None or _is_sealed(present):
                 written.append(file)
@@ -96,12 +92,12 @@ def install(
                 target = file.with_name(f"{name}.mex-new")
                 conflicts.append(Conflict(file, target))
             _require_inside(target, project)
-            if not dry_run and _present(target) != text:
+            if not dry_run:
                 folder.mkdir(parents=True, exist_ok=True)
                 write_private(target.resolve(), text)  # a linked file stays a link
     except OSError as error:
         raise ExternalError("skill_unwritable", path=str(folder), detail=error.strerror or "") from error
-    return Integrated(agent, scope, tuple(written), tuple(unchanged), tuple(conflicts))
+    return Integrated(agent, scope, tuple(written), tuple(conflicts))
 
 
 def _root(agent: str, scope: str, environment: Mapping[str, str]) -> Path:
