@@ -12,9 +12,6 @@ from mex_pipeline.cli import output
 from mex_pipeline.cli.help import Command, Commands, Root
 from mex_pipeline.cli.options import JsonOption, LangOption, t
 
-# Typer keeps its parser's error classes private; this public one tells their base in every version.
-UsageError: type[typer.BadParameter] = typer.BadParameter.__mro__[1]
-
 
 def root(
     context: typer.Context,

@@ -15,6 +15,7 @@ from mex_pipeline.services.results import memory_plain
 _SECONDS = 5.0
 _SHOWN = 20
 _CONTENT = 60
+_LOOKS = {"ok": output.GREEN, "warning": output.YELLOW, "problem": output.RED, "skipped": output.FAINT}
 
 
 def doctor(
@@ -67,9 +68,11 @@ def _plain(report: Report) -> dict[str, Any]:
 
 
 def _lines(check: Check) -> list[str]:
-    head = f"[{t(f'status.{check.status}')}] {t(f'check.{check.name}')}"
+    status = f"[{t(f'status.{check.status}')}]"
+    head = f"{status} {t(f'check.{check.name}')}"
     detail = _detail(check)
-    lines = [t("doctor.line", head=head, detail=detail) if detail else head]
+    whole = t("doctor.line", head=head, detail=detail) if detail else head
+    lines: list[str] = [output.begun(status, whole, _LOOKS[check.status])]
     for item in check.items[:_SHOWN]:
         lines.append(f"  - {_text(item)}{_excerpt(item)}")
         lines += [f"      {command}" for command in item.commands]

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from difflib import get_close_matches
+from enum import Enum
 from typing import Annotated, Any
 
 import typer
@@ -9,6 +10,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from mex_pipeline.cli import output
 from mex_pipeline.cli.options import JsonOption, LangOption, t
+from mex_pipeline.cli.usage import UsageError, refused
 from mex_pipeline.errors import InvalidInput
 
 PAGE: dict[str, tuple[str, ...]] = {
@@ -27,7 +29,15 @@ PAGE: dict[str, tuple[str, ...]] = {
 
 
 class _Spoken:
-    """A command whose `--help` speaks the language in use; the library's own word is English."""
+    """A command whose `--help` and refusals speak the language in use; the library's own words are English."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> Any:
+        """Return what Typer makes of the words; raises UserError in our words when it cannot."""
+        words = list(args)
+        try:
+            return super().parse_args(ctx, args)  # type: ignore[misc]  # the class beside this one has it
+        except UsageError as error:
+            raise refused(error, ctx, words) from error
 
     def get_help_option(self, ctx: Any) -> Any:
         """Return the option Typer makes, with our words."""
@@ -35,6 +45,17 @@ class _Spoken:
         if found is not None:
             found.help = t("help.show")
         return found
+
+    def format_usage(self, ctx: Any, formatter: Any) -> None:
+        """Write the line that says how the command is called."""
+        pieces = self.collect_usage_pieces(ctx)  # type: ignore[attr-defined]
+        formatter.write_usage("", " ".join(pieces), prefix=t("label.help_usage", command=ctx.command_path))
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write the arguments, then the options."""
+        shown = [one for one in self.get_params(ctx) if not one.hidden]  # type: ignore[attr-defined]
+        for kind, heading in (("argument", t("label.help_arguments")), ("option", t("label.help_options"))):
+            _write(formatter, heading, [_row(one, ctx) for one in shown if one.param_type_name == kind])
 
 
 class Command(_Spoken, TyperCommand):
@@ -44,10 +65,16 @@ class Command(_Spoken, TyperCommand):
 class Commands(_Spoken, TyperGroup):
     """A group whose mistyped commands are answered with the nearest ones, in the language in use."""
 
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write the arguments, the options, then the commands."""
+        super().format_options(ctx, formatter)
+        names = self.list_commands(ctx)
+        _write(formatter, t("label.help_commands"), [(name, self.commands[name].help or "") for name in names])
+
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Return what Typer finds; raises InvalidInput, with the nearest names when there are any."""
         name = args[0]
-        if not name.startswith("-") and self.get_command(ctx, name) is None:
+        if self.get_command(ctx, name) is None:
             nearest = [f"{ctx.command_path} {one}" for one in get_close_matches(name, self.list_commands(ctx))]
             if nearest:
                 raise InvalidInput("mistyped_command", command=name, nearest=", ".join(nearest))
@@ -61,6 +88,36 @@ class Root(Commands):
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Write the page."""
         formatter.write("\n".join(_page(ctx.obj())) + "\n")
+
+
+def _write(formatter: Any, heading: str, rows: list[tuple[str, str]]) -> None:
+    """Write a section of a help, unless it is empty."""
+    if rows:
+        formatter.write_paragraph()
+        formatter.write(f"{heading}\n")
+        with formatter.indentation():
+            formatter.write_dl(rows)
+
+
+def _row(param: Any, ctx: Any) -> tuple[str, str]:
+    """A parameter as Typer spells it, and its help with what else there is to know."""
+    notes = [t("label.help_default", value=value)] if (value := _default(param, ctx)) else []
+    if hasattr(param.type, "min"):
+        notes.append(f"{param.type.min}<=x<={param.type.max}")
+    if param.required:
+        notes.append(t("label.help_required"))
+    what = [param.help, f"[{'; '.join(notes)}]" if notes else ""]
+    return param.get_help_record(ctx)[0], "  ".join(one for one in what if one)
+
+
+def _default(param: Any, ctx: Any) -> str:
+    """What stands for a parameter that is left out, as it would be typed; nothing for a flag that is off."""
+    value = param.get_default(ctx, call=False)
+    if isinstance(value, bool) and param.secondary_opts and param.show_default:
+        return str((param.opts if value else param.secondary_opts)[0]).lstrip("-")
+    if not isinstance(value, str | int | Enum) or value is False or not param.show_default:
+        return ""
+    return str(value.value if isinstance(value, Enum) else value)
 
 
 def explain(

@@ -51,9 +51,9 @@ def _entry_lines(app: App, entry: HistoryEntry) -> Iterator[str]:
     )
     yield f"{to_local(entry.created_at)}  {t(f'event.{entry.event}')} {t(f'actor.{entry.actor}')}  {old} → {new}"
     if entry.job_id:
-        yield f"   {t('label.job', id=entry.job_id)}"
+        yield output.Painted((f"   {t('label.job', id=entry.job_id)}", output.FAINT))
     if entry.evidence:
-        yield f"   {t('label.evidence', text=_one_line(entry.evidence))}"
+        yield output.evidence_line(entry.evidence)
 
 
 def _section_lines(app: App, found: Changed) -> Iterator[str]:

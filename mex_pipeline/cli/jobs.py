@@ -19,6 +19,13 @@ from mex_pipeline.services import jobs, workers
 from mex_pipeline.services.rescue import rescue_dead
 from mex_pipeline.services.results import Submitted, job_plain
 
+_LOOKS = {
+    JobState.SUCCEEDED: output.GREEN,
+    JobState.RETRYING: output.YELLOW,
+    JobState.FAILED: output.RED,
+    JobState.CANCELLED: output.FAINT,
+}
+
 Ids = Annotated[list[str], typer.Argument(metavar="ID...", help=t("help.job_id"))]
 
 
@@ -148,11 +155,16 @@ def _complain(job: Job) -> None:
     output.complain(error["code"], what, output.joined(hint, then), retryable=bool(error.get("retryable", False)))
 
 
-def _line(job: Job) -> str:
+def _line(job: Job) -> output.Painted:
     source = job.payload.get("path") or t("label.given_text")
-    kind = "" if job.kind == jobs.EXTRACT else t(f"kind.{job.kind}")
-    parts = [job.id, kind, t(f"state.{job.state}"), _why(job), _counts(job), source]
-    return f"{to_local(iso_of_millis(job.created_at) or '')}  " + " · ".join(part for part in parts if part)
+    kind = "" if job.kind == jobs.EXTRACT else f" · {t(f'kind.{job.kind}')}"
+    return output.Painted(
+        (f"{to_local(iso_of_millis(job.created_at) or '')}  ", ""),
+        (job.id, output.FAINT),
+        (f"{kind} · ", ""),
+        (t(f"state.{job.state}"), _LOOKS.get(job.state, "")),
+        ("".join(f" · {part}" for part in (_why(job), _counts(job), source) if part), ""),
+    )
 
 
 def _counts(job: Job) -> str:
@@ -180,7 +192,7 @@ def _why(job: Job) -> str:
 
 def lines(app: App, job: Job) -> list[str]:
     """Return a job for people: where it stands, what it wrote, what it did not and why."""
-    shown = [_line(job)]
+    shown: list[str] = [_line(job)]
     if job.progress_total and not job.state.is_final:
         shown.append(t("note.progress", done=job.progress_done or 0, total=job.progress_total))
     if job.state is not JobState.SUCCEEDED and job.last_error:
@@ -209,7 +221,7 @@ def _summary(app: App, job: Job) -> list[str]:
         place = f"{one['topic']}.{one['sub_topic']}" if one["sub_topic"] else one["topic"] or "—"
         shown.append(f"{sign} {place}: {render(slot, one['content'], messages.active())}  [{one['confidence']}]")
         if one["evidence"]:
-            shown.append(f"    {t('label.evidence', text=' '.join(one['evidence'].split()))}")
+            shown.append(output.evidence_line(one["evidence"]))
     shown += [output.discarded_line(one) for one in result.get("discarded", [])]
     if result.get("inferred_count"):
         shown.append(t("note.inferred", count=result["inferred_count"]))

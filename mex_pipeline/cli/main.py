@@ -29,7 +29,8 @@ def run(arguments: Sequence[str]) -> int:
     messages.activate(_language(wish))
     # Help texts are made when the commands are imported, so the language has to be known before.
     from mex_pipeline.cli import output
-    from mex_pipeline.cli.app import UsageError, build
+    from mex_pipeline.cli.app import build
+    from mex_pipeline.cli.usage import UsageError, refused
 
     output.begin(as_json="--json" in arguments)
     if wish not in (None, "zh", "en"):
@@ -39,8 +40,7 @@ def run(arguments: Sequence[str]) -> int:
         output.end()
         sys.stdout.flush()
     except UsageError as error:
-        command = error.ctx.command_path if error.ctx else "mex"
-        return output.fail(UserError("usage", detail=error.format_message().rstrip("."), command=command))
+        return output.fail(refused(error, error.ctx))
     except MexError as error:
         return output.fail(error)
     except (BrokenPipeError, SystemExit):

@@ -1,11 +1,12 @@
 """Printing: JSON for programs, text for people, errors to stderr (seed 004 §5.2, product E3, E4)."""
 
 import json
+import os
 import re
 import sys
 import unicodedata
 from collections.abc import Iterable, Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self, TextIO
 
 from mex_pipeline import messages
 from mex_pipeline.clock import SystemClock, iso, to_local
@@ -16,6 +17,24 @@ from mex_pipeline.errors import MexError
 
 _STEERING = re.compile("[\x7f-\x9f\ud800-\udfff]")
 """Control characters and lone surrogates that JSON may hold as they are."""
+
+
+BOLD, FAINT, RED, GREEN, YELLOW = "1", "2", "31", "32", "33"
+"""How a part of a line may look on a terminal: the number of its ANSI code."""
+
+
+class Painted(str):
+    """A line whose parts have colours on a terminal; everywhere else, and in every operation, it is its plain text."""
+
+    __slots__ = ("parts",)
+
+    parts: tuple[tuple[str, str], ...]
+
+    def __new__(cls, *parts: tuple[str, str]) -> Self:
+        """Return the line of (text, look) parts; the look "" is none."""
+        made = super().__new__(cls, "".join(text for text, _ in parts))
+        made.parts = parts
+        return made
 
 
 class _Style:
@@ -59,7 +78,7 @@ def json_value(plain: Any) -> None:
 
 def line(text: str) -> None:
     """Print one line."""
-    sys.stdout.write(visible(text) + "\n")
+    sys.stdout.write(_drawn(text, sys.stdout) + "\n")
 
 
 def note(text: str) -> None:
@@ -67,7 +86,22 @@ def note(text: str) -> None:
     if _Style.as_json:
         _Style.notes.append(text)
     else:
-        sys.stderr.write(visible(text) + "\n")
+        sys.stderr.write(_drawn(text, sys.stderr) + "\n")
+
+
+def _drawn(text: str, stream: TextIO) -> str:
+    """Return a line for a stream: its text made safe first, the colours around it after (product E3)."""
+    if not isinstance(text, Painted) or not _has_colours(stream):
+        return visible(text)
+    return "".join(
+        f"\x1b[{look}m{visible(part)}\x1b[0m" if look and part else visible(part) for part, look in text.parts
+    )
+
+
+def _has_colours(stream: TextIO) -> bool:
+    """True for a terminal that says what it is and a person who did not turn colours off (https://no-color.org)."""
+    named = os.environ.get("TERM", "dumb") != "dumb"
+    return named and stream.isatty() and not os.environ.get("NO_COLOR") and not _Style.as_json
 
 
 def visible(text: str) -> str:
@@ -91,7 +125,28 @@ def complain(code: str, what: str, hint: str, *, retryable: bool) -> None:
         shape = {"code": code, "message": what, "hint": hint, "retryable": retryable}
         sys.stderr.write(json.dumps(shape, ensure_ascii=False) + "\n")
     else:
-        note(messages.text("label.error", text=joined(what, hint)))
+        note(error_line(joined(what, hint)))
+
+
+def error_line(text: str) -> Painted:
+    """Return the line that says what went wrong."""
+    return begun(messages.text("label.error", text=""), messages.text("label.error", text=text), RED)
+
+
+def begun(start: str, text: str, look: str) -> Painted:
+    """Return `text`, which begins with `start`, with the look at its start."""
+    return Painted((start, look), (text.removeprefix(start), ""))
+
+
+def marked(text: str, mark: str) -> Painted:
+    """Return a line with one more mark of doubt after it."""
+    parts = text.parts if isinstance(text, Painted) else ((text, ""),)
+    return Painted(*parts, (f" [{mark}]", YELLOW))
+
+
+def evidence_line(evidence: str) -> Painted:
+    """Return the words that say so, on one line."""
+    return Painted((f"   {messages.text('label.evidence', text=' '.join(evidence.split()))}", FAINT))
 
 
 def joined(*sentences: str) -> str:
@@ -116,11 +171,17 @@ def memory_lines(memory: Memory, schema: Schema, number: int | None = None) -> l
         )
         if shown
     )
-    head = f"{memory.id} · {place} · {memory.confidence}{marks} · {to_local(memory.updated_at)}"
+    head = Painted(
+        (f"{number}. " if number else "", BOLD),
+        (memory.id, FAINT),
+        (f" · {place} · {memory.confidence}", BOLD),
+        (marks, YELLOW),
+        (f" · {to_local(memory.updated_at)}", BOLD),
+    )
     content = content_text(memory, schema).replace("\n", "\n   ")
-    lines = [f"{number}. {head}" if number else head, f"   {content}"]
+    lines = [head, f"   {content}"]
     if memory.evidence and memory.confidence is not Confidence.CONFIRMED:
-        lines.append(f"   {messages.text('label.evidence', text=' '.join(memory.evidence.split()))}")
+        lines.append(evidence_line(memory.evidence))
     return lines
 
 

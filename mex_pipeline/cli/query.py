@@ -128,7 +128,7 @@ def _hit_lines(app: App, hit: Memory | Dated, number: int) -> list[str]:
     head, *rest = output.memory_lines(memory, app.schema, number)
     if not isinstance(hit, Memory) and hit.is_superseded:
         since, until = (to_local(at)[:10] for at in (memory.valid_from, memory.valid_to or memory.updated_at))
-        head += f" [{t('mark.superseded', since=since, until=until)}]"
+        head = output.marked(head, t("mark.superseded", since=since, until=until))
     return [head, *rest]
 
 

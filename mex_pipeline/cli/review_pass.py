@@ -116,15 +116,15 @@ def _key(question: str, keys: str) -> str:
 def _lines(app: App, waiting: service.Waiting, position: str) -> list[str]:
     """The memory for a person who decides: its slot, the value before, the value now, the words and where they stand."""
     memory = waiting.memory
-    lines = ["", f"{position} · {_place(app, memory)}"]
+    lines: list[str] = ["", output.Painted((f"{position} · {_place(app, memory)}", output.BOLD))]
     if waiting.previous is not None:
         lines.append(f"   {t('label.before', text=value_text(app, waiting.previous))}")
     lines.append(f"   {t('label.now', text=value_text(app, memory))}")
     source = waiting.sources[-1] if waiting.sources else None
     if source is not None and source.quote:
-        lines.append(f"   {t('label.quote', text=' '.join(source.quote.split()))}")
+        lines.append(output.Painted((f"   {t('label.quote', text=' '.join(source.quote.split()))}", output.FAINT)))
     elif memory.evidence:
-        lines.append(f"   {t('label.evidence', text=' '.join(memory.evidence.split()))}")
+        lines.append(output.evidence_line(memory.evidence))
     if source is not None:
         lines.append(f"   {t('label.source', text=source_text(source))}")
     return [*lines, t("ask.review_keys")]

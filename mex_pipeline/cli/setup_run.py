@@ -52,7 +52,7 @@ class Run:
 
     def complain(self, error: MexError) -> None:
         """Show an error and what to do, and go on."""
-        output.note(messages.text("label.error", text=output.joined(*messages.render(error))))
+        output.note(output.error_line(output.joined(*messages.render(error))))
 
     def fail(self, error: MexError) -> None:
         """Go on after an error: a person sees it now, a script gets its exit code at the end."""

@@ -1,7 +1,7 @@
 """出了什么事、该怎么办（中文）：`error.<code>` 与 `hint.<code>`。"""
 
 TEXTS: dict[str, str] = {
-    "error.usage": "参数无法识别（{detail}）。",
+    "error.usage": "{detail}。",
     "hint.usage": "用 {command} --help 查看用法。",
     "error.unknown_language": "meX 不支持语言 '{value}'。",
     "hint.unknown_language": "--lang 只能是 zh 或 en。",

@@ -9,6 +9,7 @@ import pytest
 
 from mex_pipeline.cli.app import build
 from mex_pipeline.cli.help import PAGE
+from mex_pipeline.cli.usage import UsageError, refused
 from tests.support.program import mex
 
 EXAMPLES = [example for examples in PAGE.values() for example in examples]
@@ -112,3 +113,56 @@ def test_product_g8_the_last_line_of_the_bare_command_names_what_is_next() -> No
     mex("extract", "I live in Lisbon", ok=False, **connected)
     (job,) = mex("jobs", "list", "--json").json
     assert f"mex jobs show {job['job_id']}" in last(**connected)
+
+
+REFUSALS = {
+    "list --nonsense": ("No such option: --nonsense", "没有选项 '--nonsense'"),
+    "list --limti 3": ("No such option: --limti (Possible options: --limit)", "没有选项 '--limti'（相近的有 --limit）"),
+    "jobs -x": ("No such option: -x", "没有选项 '-x'"),
+    "add": ("Missing option '--content'", "缺少选项 '--content'"),
+    "get": ("Missing argument 'ID'", "缺少参数 'ID'"),
+    "jobs": ("Missing command", "缺少子命令"),
+    "add --content": ("Option '--content' requires an argument", "选项 '--content' 后面缺少值"),
+    "list --all=yes": ("Option '--all' does not take a value", "选项 '--all' 不接受值"),
+    "get a b c": ("Got unexpected extra argument(s) (b c)", "多余的参数：b c"),
+    "list --limit many": (
+        "Invalid value for '--limit': 'many' is not a valid integer", "'--limit' 的值无效：'many' 不是整数",
+    ),
+    "worker run --threads 99": (
+        "Invalid value for '--threads': 99 is not in the range 1<=x<=64", "'--threads' 的值无效：99 不在 1 到 64 之间",
+    ),
+    "add --content x --by me": (
+        "Invalid value for '--by': 'me' is not one of 'user', 'ai'", "'--by' 的值无效：'me' 不是 'user', 'ai' 之一",
+    ),
+    "export --output - --format=xml": (
+        "Invalid value for '--format': 'xml' is not one of 'json', 'markdown'",
+        "'--format' 的值无效：'xml' 不是 'json', 'markdown' 之一",
+    ),
+}  # fmt: skip
+GROUPS = {"jobs", "worker"}
+
+
+@pytest.mark.parametrize("call", REFUSALS)
+def test_product_a4_what_the_option_parser_refuses_is_said_in_the_language_in_use(call: str) -> None:
+    words = call.split()
+    full = "mex " + " ".join(words[: 2 if words[0] in GROUPS and words[1:] and words[1][0] != "-" else 1])
+    english, chinese = REFUSALS[call]
+    assert mex(*words, ok=False).err == f"Error: {english}. {full} --help shows what it takes.\n"
+    assert mex(*words, ok=False, MEX_LANG="zh").err == f"错误：{chinese}。用 {full} --help 查看用法。\n"
+    error = json.loads(mex("--json", *words, ok=False).err)
+    assert (error["code"], error["message"]) == ("usage", f"{english}.")
+
+
+def test_a_dash_after_the_end_of_options_is_an_unknown_command() -> None:
+    assert mex("--", "-x", ok=False).err.startswith("Error: There is no command '-x'.")
+
+
+def test_a_refusal_that_is_not_known_keeps_the_parser_s_own_text() -> None:
+    """Another version of the parser may refuse in ways of its own."""
+
+    class Novel(UsageError):
+        pass
+
+    refused_by_parser: Any = Novel
+    error = refused(refused_by_parser("Something new."), None)
+    assert (error.code, error.params) == ("usage", {"detail": "Something new", "command": "mex"})

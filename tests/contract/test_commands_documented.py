@@ -15,17 +15,27 @@ from tests.support.program import mex
 
 TREE = """
 import json, sys
+import typer
 from mex_pipeline import messages
 messages.activate(sys.argv[1])
 from mex_pipeline.cli.app import build
 
 def shown(command):
+    context = typer.Context(command)
+    params = command.get_params(context)
     return {
         "help": command.help or "",
         "params": {
             "/".join([*one.opts, *one.secondary_opts]): [one.name, getattr(one, "help", None) or ""]
             for one in command.params
         },
+        "shown": [
+            *command.collect_usage_pieces(context),
+            *(one.get_help_record(context)[0] for one in params),
+            *(one.help or "" for one in params),
+            *(str(getattr(one.default, "value", one.default)) for one in params if one.default),
+            "-h, --help", "no-backup", "backup", "1<=x<=64",
+        ],
         "commands": {name: shown(child) for name, child in getattr(command, "commands", {}).items()},
     }
 
@@ -118,24 +128,66 @@ def test_product_g8_help_and_version_exit_0_and_make_no_home(arguments: list[str
     assert not home.exists()
 
 
-def test_every_command_answers_help(home: Path) -> None:
+def helps(language: str) -> dict[str, str]:
+    """What every command answers to `--help`, by its full name."""
     script = (
         "import contextlib, io, json, sys\n"
+        "from mex_pipeline import messages\n"
+        "messages.activate(sys.argv[2])\n"
         "from mex_pipeline.cli.main import run\n"
         "for words in json.loads(sys.argv[1]):\n"
         "    out = io.StringIO()\n"
         "    with contextlib.redirect_stdout(out):\n"
-        "        code = run([*words, '--help'])\n"
+        "        code = run([*words, '--help', '--lang', sys.argv[2]])\n"
         "    print(json.dumps([code, out.getvalue()]))\n"
     )
-    names = [name.split()[1:] for name, _ in every(tree("en"))]
-    done = subprocess.run([sys.executable, "-c", script, json.dumps(names)], capture_output=True, text=True, check=True)
+    names = [name for name, _ in every(tree("en"))]
+    words = json.dumps([name.split()[1:] for name in names])
+    command = [sys.executable, "-c", script, words, language]
+    done = subprocess.run(command, capture_output=True, text=True, encoding="utf-8", check=True)
     answers = [json.loads(line) for line in done.stdout.splitlines()]
-    assert len(answers) == len(names)
-    for words, (code, text) in zip(names, answers, strict=True):
-        assert code == 0
-        assert text.startswith(f"Usage: {' '.join(['mex', *words])}")
+    assert {code for code, _ in answers} == {0}
+    return dict(zip(names, (text for _, text in answers), strict=True))
+
+
+def test_every_command_answers_help(home: Path) -> None:
+    for language, start in (("en", "Usage: "), ("zh", "用法：")):
+        for name, text in helps(language).items():
+            assert text.startswith(start + name)
     assert not home.exists()
+
+
+def test_english_help_says_what_the_parser_s_own_would() -> None:
+    shown = helps("en")
+    listed = " ".join(shown["mex search"].split())
+    for part in ("Arguments: [QUERY]", "Options: --keyword", "How many at most. [default: 50]", "[default: 0]"):
+        assert part in listed
+    assert "[required]" in shown["mex get"]
+    assert "[default: backup]" in " ".join(shown["mex clear"].split())
+    assert "Jobs at once.  [1<=x<=64]" in shown["mex worker run"]
+    assert "\nCommands:\n  list    The newest jobs.\n" in shown["mex jobs"]
+
+
+def test_product_a4_no_word_of_the_parser_s_own_is_left_in_chinese_help() -> None:
+    """Latin letters stand only in names, metavars, values and in our own texts."""
+    shown, nodes = helps("zh"), dict(every(tree("zh")))
+    assert "[必填]" in shown["mex get"]
+    assert "[默认：50]" in shown["mex search"]
+    assert "命令：\n  list" in shown["mex jobs"]
+    for name, text in shown.items():
+        node = nodes[name]
+        own = [
+            name,
+            node["help"],
+            *node["shown"],
+            *node["commands"],
+            *(one["help"] for one in node["commands"].values()),
+        ]
+        rest = "".join(text.split())
+        for known in sorted(("".join(one.split()) for one in own), key=len, reverse=True):
+            rest = rest.replace(known, "")
+        if name != "mex":
+            assert not re.search("[A-Za-z]", rest), f"{name}: {rest}"
 
 
 FAULTS = [
