@@ -38,7 +38,7 @@ def ensure_current(database: Database, told: Told = lambda _: None) -> bool:
     if found == 0 and one(database, "SELECT name FROM sqlite_master LIMIT 1") is None:
         return _create(database)
     # Only a file of another version pays for what reads it.
-    copy: Path | None = import_module("mex_pipeline.store.takeover").take_over(database, found)
+    copy: Path | None = import_module("mex_pipeline.store.takeover").take_over(database)
     if copy is not None:
         told(copy)
     return False

@@ -17,13 +17,17 @@ MIGRATION_SECONDS = 60
 """How long to wait for the write lock of an old file: whoever has it is probably migrating it, 5,000 memories a second."""
 
 
-def take_over(database: Database, found: int) -> Path | None:
-    """Migrate a file of version `found` and return where its copy lies; None when another process was faster.
+def take_over(database: Database) -> Path | None:
+    """Migrate a file of an older version and return where its copy lies; None when another process was faster.
 
     Raises DatabaseDamaged for a file that is no meX database or too old, ExternalError as `ensure_current` says.
     """
-    if not old_versions.is_original(database):
-        raise DatabaseDamaged("database_foreign", path=str(database.path))
+    with database.snapshot():  # version and tables of one moment: another process may be migrating
+        found = migrations.version(database)
+        if found == migrations.VERSION:
+            return None
+        if not old_versions.is_original(database):
+            raise DatabaseDamaged("database_foreign", path=str(database.path))
     if not old_versions.OLDEST <= found <= old_versions.NEWEST:
         facts = {"path": str(database.path), "found": found, "known": migrations.VERSION}
         raise DatabaseDamaged("database_older", **facts)

@@ -95,6 +95,15 @@ def test_two_processes_that_open_an_old_file_at_once_migrate_it_once(home: Path)
     assert len(table(home / "mex.db", "memories")) == 4
 
 
+def test_a_file_that_another_process_has_migrated_meanwhile_is_taken_as_it_is(home: Path) -> None:
+    """Whoever read the old version just before finds the new tables: that is no foreign file."""
+    typical(home / "mex.db", 2)
+    mex("list")
+    with closing(Database.open(home / "mex.db")) as database:
+        assert takeover.take_over(database) is None
+    assert len(backups(home)) == 1
+
+
 def test_a_reading_command_takes_an_old_home_over_and_says_where_the_copy_is(home: Path) -> None:
     typical(home / "mex.db", 5)
     first, second = mex("profile"), mex("profile")
