@@ -25,6 +25,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     root = tmp_path / "home"
     monkeypatch.setenv("MEX_HOME", str(root))
     monkeypatch.setenv("MEX_LANG", "en")
+    monkeypatch.setenv("MEX_DEBUG", "1")  # a fault of ours is loud here
     monkeypatch.setenv("HOME", str(tmp_path))
     return root
 

@@ -52,6 +52,10 @@ def run(arguments: Sequence[str]) -> int:
         detail = error.strerror or type(error).__name__
         where = f" ({error.filename})" if isinstance(error.filename, str) else ""
         return output.fail(ExternalError("system_refused", detail=detail + where))
+    except Exception as error:  # a fault of ours, or a row that another program wrote: no traceback
+        if os.environ.get("MEX_DEBUG"):
+            raise
+        return output.fail(ExternalError("internal", kind=type(error).__name__))
     if code == _INTERRUPTED:
         return output.fail(UserError("interrupted"))
     return code if isinstance(code, int) else 0

@@ -365,5 +365,5 @@ TEXTS: dict[str, str] = {
     "hint.yaml_duplicate_key": "Keep one of the two; nothing was changed.",
     "hint.yaml_tab": "YAML indents with spaces; nothing was changed.",
     "hint.file_not_utf8": "Save it as UTF-8; nothing was changed.",
-    "hint.internal": "Please report it; nothing was written.",
+    "hint.internal": "Nothing was written. mex doctor checks the home; MEX_DEBUG=1 shows where it happened, for a report.",
 }

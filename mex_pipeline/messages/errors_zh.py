@@ -362,5 +362,5 @@ TEXTS: dict[str, str] = {
     "hint.yaml_duplicate_key": "请只保留其中一处；未作任何改动。",
     "hint.yaml_tab": "YAML 只能用空格缩进；未作任何改动。",
     "hint.file_not_utf8": "请另存为 UTF-8；未作任何改动。",
-    "hint.internal": "请报告此问题；未写入任何内容。",
+    "hint.internal": "未写入任何内容。用 mex doctor 检查目录；设置 MEX_DEBUG=1 可显示出错位置，便于报告。",
 }

@@ -15,7 +15,7 @@ import pytest
 from mex_pipeline.cli.app import _COMMANDS
 from mex_pipeline.store import database
 from tests.support.old_files import typical
-from tests.support.program import Ran, in_process, mex
+from tests.support.program import Ran, in_process, mex, opened
 
 ID = "00000000-0000-4000-8000-000000000000"
 ARGUMENTS: dict[str, list[str]] = {
@@ -262,3 +262,21 @@ def test_fault_30_an_original_s_home_is_reported_and_repaired(home: Path) -> Non
     assert {Path(item["path"]).name for item in found["items"]} == {home.name, "mex.db"}
     mex("doctor", "--fix")
     assert everything(home) == {}
+
+
+@pytest.mark.parametrize(
+    ("column", "value"), [("content", b"\xff\x00"), ("updated_at", "soon"), ("created_at", b"\x01")]
+)
+def test_product_g8_a_row_that_another_program_spoiled_is_an_error_and_no_traceback(
+    column: str, value: object, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever stands in the file: exit 2, a sentence and what to do; with MEX_DEBUG the place."""
+    mex("add", "--content", "x")
+    with opened(home / "mex.db") as db:
+        db.execute(f"UPDATE memories SET {column} = ?", (value,))
+    monkeypatch.delenv("MEX_DEBUG")
+    for words in (["list"], ["list", "--json"], ["search", "x"], ["profile"], ["export", "--output", "-"]):
+        ran = mex(*words, ok=False)
+        assert ran.code in (0, 2), (words, ran)
+        assert ran.code == 0 or "mex doctor" in ran.err or "mex.db" in ran.err, (words, ran)
+    assert mex("list", ok=False).code == 2
