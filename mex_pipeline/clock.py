@@ -5,6 +5,7 @@ import time
 from datetime import UTC, datetime, timedelta
 from typing import Protocol
 
+from mex_pipeline import faults
 from mex_pipeline.errors import InvalidInput
 
 _SPAN = re.compile(r"(\d{1,6})([smhdw])")
@@ -24,7 +25,9 @@ class SystemClock:
 
     def now(self) -> datetime:
         """Return the current moment in UTC."""
-        return datetime.now(UTC)
+        moment = datetime.now(UTC)
+        offset = faults.clock_offset()
+        return moment + timedelta(seconds=offset) if offset else moment
 
 
 def iso(moment: datetime) -> str:

@@ -1,6 +1,7 @@
 """Settings: environment > config.yaml > defaults (product A5). `config/config.yaml` documents every one of them."""
 
 import dataclasses
+import hashlib
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -39,6 +40,11 @@ class LLMSettings:
     def key(self, environment: Mapping[str, str]) -> str:
         """Return the key: the variable named by `api_key_env` wins when it is set (product G6)."""
         return (environment.get(self.api_key_env, "") if self.api_key_env else "") or self.api_key
+
+    def profile(self, environment: Mapping[str, str]) -> str:
+        """Return a short name of endpoint, model and key that tells none of them: what a pause is meant for."""
+        identity = "\0".join((self.base_url, self.model, self.key(environment)))
+        return hashlib.sha256(identity.encode("utf-8", "replace")).hexdigest()[:12]
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,13 +49,15 @@ class Trigger(StrEnum):
     FOREGROUND = "foreground"
     COMMAND = "command"
     FOLLOW_UP = "follow_up"
+    SWEEP = "sweep"
     RETRY = "retry"
 
 
+PAYLOAD_V = 1
+"""The form of `payload` this code writes; a job of a later form is left to a later meX."""
 MAX_ATTEMPTS = 10
 MAX_CRASHES = 3
 MAX_BAD_OUTPUTS = 3
-MAX_RUN_MS = 900_000
 KEPT_ERRORS = 10
 
 
@@ -71,6 +73,7 @@ class Job:
     available_at: int
     created_at: int
     max_attempts: int
+    payload_v: int = PAYLOAD_V
     given_text: str | None = None
     reason: str | None = None
     outcome: Outcome | None = None

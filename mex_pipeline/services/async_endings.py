@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
+from mex_pipeline import faults
 from mex_pipeline.domain.job import Ending, Job
 from mex_pipeline.errors import DatabaseBusy
 from mex_pipeline.services.endings import consequences, unless_cancelled
@@ -32,6 +33,7 @@ async def _leave_once(db: AsyncDatabase, job: Job, ending: Ending, now: int) -> 
     async with db.transaction() as tx:
         row = await tx.first(jobs.one(job.id))
         ending = unless_cancelled(ending, row)
+        faults.point("leaving")
         sibling = await tx.first(jobs.waiting_sibling(job))
         if await tx.run(jobs.leave(job, ending, sibling, now)) != 1:
             return False

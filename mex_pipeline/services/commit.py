@@ -3,11 +3,12 @@
 import uuid
 from typing import Any
 
+from mex_pipeline import faults
 from mex_pipeline.app import AsyncApp
 from mex_pipeline.clock import iso, millis
 from mex_pipeline.domain.candidate import Candidate, Discarded
 from mex_pipeline.domain.changes import Add, ChangeSet, Retire, Revise
-from mex_pipeline.domain.job import MAX_ATTEMPTS, MAX_RUN_MS, Ending, Job, JobState, Outcome, Trigger
+from mex_pipeline.domain.job import MAX_ATTEMPTS, Ending, Job, JobState, Outcome, Trigger
 from mex_pipeline.domain.memory import Confidence, Memory
 from mex_pipeline.domain.reconcile import Snapshot, reconcile
 from mex_pipeline.domain.text import normalised
@@ -33,7 +34,9 @@ async def commit(app: AsyncApp, job: Job, reading: Reading, thought: Thought, *,
         snapshot = await _snapshot(tx, reading, candidates, now)
         decided = reconcile(candidates, snapshot, app.schema, now=now, new_id=lambda: str(uuid.uuid4()))
         discarded = (*thought.discarded, *late, *decided.discarded)
+        faults.point("commit_begun")
         await tx.run(*changes.statements(decided, now=now, job_id=job.id))
+        faults.point("memories_written")
         await tx.run(*_progress_of_source(app, job, reading, now, at))
         spent = await tx.first(usage.of_job(job.id)) or {}
         result = _result(app, reading, decided, discarded, spent | {"reused": thought.reused}, withheld)
@@ -44,7 +47,8 @@ async def commit(app: AsyncApp, job: Job, reading: Reading, thought: Thought, *,
         await tx.run(jobs.wake_followers(job.lock_key), jobs.event(job.id, at, "succeeded", job.fence, outcome))
         follow_up = _follow_up(job, reading, at)
         if follow_up is not None:
-            await tx.first(jobs.insert_or_merge(follow_up, MAX_RUN_MS))
+            await tx.first(jobs.insert_or_merge(follow_up))
+    faults.point("committed")
 
 
 async def _not_taken(

@@ -7,7 +7,7 @@ so no transaction is ever open while the network is used.
 import asyncio
 from datetime import datetime
 
-from mex_pipeline import __version__
+from mex_pipeline import __version__, faults
 from mex_pipeline.app import AsyncApp
 from mex_pipeline.clock import iso, millis
 from mex_pipeline.domain import known
@@ -20,6 +20,7 @@ from mex_pipeline.services.commit import commit
 from mex_pipeline.services.extractor import Task
 from mex_pipeline.services.heartbeat import Interrupted, Runs
 from mex_pipeline.services.jobs import RESTORE
+from mex_pipeline.services.pauses import endpoint_scope
 from mex_pipeline.services.reading import Reading, read_source
 from mex_pipeline.services.restoring import restore
 from mex_pipeline.services.thinking import Asked, Thought, judge, think
@@ -37,9 +38,11 @@ async def execute(app: AsyncApp, job_id: str, runs: Runs) -> bool:
     job = await _claim(app, job_id, runs.owner)
     if job is None:
         return False
+    faults.point("claimed")
     runs.begin(job)
     try:
         ending = await _ending(app, job, runs)
+        faults.point("ended")
         if ending is not None and not await async_endings.leave(app.db, job, ending, _now(app)):
             await _forget_replies(app, job)
     except asyncio.CancelledError:
@@ -58,7 +61,9 @@ async def _claim(app: AsyncApp, job_id: str, owner: str) -> Job | None:
     async with app.db.transaction() as tx:
         found = await tx.first(jobs.one(job_id))
         heed = found is not None and not found.is_foreground
-        job = await tx.first(jobs.claim(job_id, owner, now, __version__, heed_pause=heed))
+        job = await tx.first(
+            jobs.claim(job_id, owner, now, __version__, heed_pause=heed, endpoint=endpoint_scope(app.settings.llm))
+        )
         if job is not None:
             await tx.run(jobs.event(job.id, now, "claimed", job.fence, owner))
     return job
@@ -91,6 +96,7 @@ async def _ending(app: AsyncApp, job: Job, runs: Runs) -> Ending | None:
 
 async def _run(app: AsyncApp, job: Job) -> None:
     reading = await read_source(app, job)
+    faults.point("read")
     if not reading.chunks:
         await _commit(app, job, reading, Thought((), (), 0), 0)
         return
@@ -103,6 +109,7 @@ async def _run(app: AsyncApp, job: Job) -> None:
 
     await on_done(0)
     extracted = await think(app.extractor, asked, concurrency=app.settings.llm.concurrency, on_done=on_done)
+    faults.point("asked")
     transcript = reading.transcript
     origin = Origin(
         agent=transcript.agent,

@@ -6,7 +6,8 @@ from collections.abc import Coroutine
 from pathlib import Path
 from typing import Any, Literal, Self, TypeVar
 
-from mex_pipeline.clock import Clock, millis, monotonic
+from mex_pipeline import faults
+from mex_pipeline.clock import Clock, monotonic
 from mex_pipeline.domain.job import Job
 from mex_pipeline.errors import ExternalError
 from mex_pipeline.store import jobs
@@ -15,7 +16,8 @@ from mex_pipeline.store.database import Database
 T = TypeVar("T")
 Interruption = Literal["cancelled", "shutdown"]
 
-BEAT_SECONDS = 15.0
+LEASE_SECONDS = faults.seconds("MEX_TEST_LEASE", 60.0)
+BEAT_SECONDS = LEASE_SECONDS / 4
 LOOK_SECONDS = 0.25
 
 
@@ -98,10 +100,9 @@ class Runs:
                 database = database or Database.open(self._database)
                 if monotonic() - last_beat >= BEAT_SECONDS:
                     last_beat = monotonic()
-                    now = millis(self._clock.now())
                     running = list(self._running.items())
                     if running:
-                        database.run(*(jobs.beat(job_id, fence, now) for job_id, fence in running))
+                        database.run(*(jobs.beat(job_id, fence) for job_id, fence in running))
                 if self._running and last_version != (version := database.data_version()):
                     self._cancelled.update(database.all(jobs.cancelled_of(self.owner)))
                     last_version = version

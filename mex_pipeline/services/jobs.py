@@ -7,11 +7,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from mex_pipeline import faults
 from mex_pipeline.app import App
 from mex_pipeline.clock import iso_of_millis, millis
-from mex_pipeline.domain.job import FINAL, MAX_ATTEMPTS, MAX_RUN_MS, Job, JobState, Trigger
+from mex_pipeline.domain.job import FINAL, MAX_ATTEMPTS, Job, JobState, Trigger
 from mex_pipeline.errors import InvalidInput, JobStateConflict, NotFound
 from mex_pipeline.services.memories import require_prefix
+from mex_pipeline.services.pauses import endpoint_scope
 from mex_pipeline.services.transcripts import adapter_for, require_file
 from mex_pipeline.store import jobs, usage, workers
 from mex_pipeline.store.database import Database
@@ -69,11 +71,13 @@ def submit(
         dedup_key=key,
         lock_key=key,
     )
+    faults.point("before_submit")
     with app.db.transaction() as tx:
-        row = tx.first(jobs.insert_or_merge(job, MAX_RUN_MS))
+        row = tx.first(jobs.insert_or_merge(job))
         assert row is not None
         job_id, merged = row
         tx.run(jobs.event(job_id, now, "merged" if merged else "queued"))
+    faults.point("submitted")
     return get(app.db, job_id), merged
 
 
@@ -201,7 +205,7 @@ def is_paused(app: App, job: Job) -> bool:
 
 def waits_for_a_worker(app: App) -> bool:
     """True when some job waits for its moment and is not paused."""
-    return app.db.first(jobs.has_work(millis(app.clock.now()))) is not None
+    return app.db.first(jobs.has_work(millis(app.clock.now()), endpoint_scope(app.settings.llm))) is not None
 
 
 def pauses(app: App) -> list[dict[str, Any]]:

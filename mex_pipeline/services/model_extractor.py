@@ -5,6 +5,7 @@ import json
 from contextlib import suppress
 from typing import cast
 
+from mex_pipeline import faults
 from mex_pipeline.clock import Clock, iso, millis
 from mex_pipeline.domain.conversation import Chunk
 from mex_pipeline.domain.schema import Schema
@@ -111,6 +112,7 @@ class ModelExtractor:
             raise _Unusable(error, completion.text) from error
         # The reply and its cost are one short transaction: after it, a crash cannot make this call be paid again.
         await patiently(lambda: self._keep(key, completion, task))
+        faults.point("reply_kept")
         return parsed
 
     async def _keep(self, key: str, completion: Completion, task: Task) -> None:

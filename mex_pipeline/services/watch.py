@@ -5,19 +5,19 @@ import socket
 from collections.abc import Callable
 from contextlib import closing, suppress
 
-from mex_pipeline import __version__, lease
+from mex_pipeline import __version__, faults, lease
 from mex_pipeline.clock import Clock, millis, monotonic
 from mex_pipeline.domain.job import Job
 from mex_pipeline.errors import MexError
 from mex_pipeline.paths import Home
 from mex_pipeline.services import endings
-from mex_pipeline.services.heartbeat import Runs
+from mex_pipeline.services.heartbeat import LEASE_SECONDS, Runs
+from mex_pipeline.services.pauses import Configured
 from mex_pipeline.store import jobs, workers
 from mex_pipeline.store.database import Database
 
 LOOK_SECONDS = 1.0
 RESCUE_SECONDS = 5.0
-LEASE_SECONDS = jobs.LEASE_MS / 1000
 OWN_SILENCE_SECONDS = 2.0
 LONGEST_WAIT_MS = 3_600_000
 
@@ -42,6 +42,7 @@ class Watch:
         self._run_folder = home.run
         self._clock = clock
         self._publish = publish
+        self._endpoint = Configured(home.config)
         self._stop_mark = mark
         self._version = -1
         self._looked = self._rescued = float("-inf")
@@ -95,8 +96,13 @@ class Watch:
     def relay(self) -> int:
         """Publish every due job: first the wake-up, then the mark, so that a crash doubles a hint and never loses one."""
         now = self._now()
-        sent = [job_id for job_id, priority in self._db.all(jobs.due(now)) if self._publish(job_id, priority)]
+        sent = [
+            job_id
+            for job_id, priority in self._db.all(jobs.due(now, self._endpoint.scope()))
+            if self._publish(job_id, priority)
+        ]
         if sent:
+            faults.point("published")
             with self._db.transaction() as tx:
                 tx.run(*(jobs.mark_published(job_id, now) for job_id in sent))
         return len(sent)
@@ -145,7 +151,7 @@ class Watch:
 
     def has_work(self) -> bool:
         """True when something runs here or waits for its moment; what is paused for a person does not count."""
-        return not self._runs.is_idle or self._db.first(jobs.has_work(self._now())) is not None
+        return not self._runs.is_idle or self._db.first(jobs.has_work(self._now(), self._endpoint.scope())) is not None
 
     def stop_asked(self) -> bool:
         """True when a stop was asked for since the mark this worker began with, or mex.db is another file now."""

@@ -6,12 +6,11 @@ from typing import Any
 from mex_pipeline.domain.job import KEPT_ERRORS, Ending, Job, JobState, Outcome, Trigger
 from mex_pipeline.store.sql import Query, Row, Statement, value, where
 
-LEASE_MS = 60_000
 REPUBLISH_MS = 60_000
 MAX_WAIT_MS = 1_800_000
 
 _PLAIN = (
-    "id", "kind", "given_text", "reason", "available_at", "created_at", "max_attempts", "priority", "dedup_key",
+    "id", "kind", "payload_v", "given_text", "reason", "available_at", "created_at", "max_attempts", "priority", "dedup_key",
     "lock_key", "batch_id", "coalesced", "attempt", "crashes", "snoozes", "bad_outputs", "fence", "lease_owner", "beat",
     "end_off", "end_size", "progress_done", "progress_total", "progress_note", "started_at", "finished_at",
     "worker_version",
@@ -19,8 +18,9 @@ _PLAIN = (
 _WAITING = "state IN ('queued', 'retrying')"
 _NOT_PAUSED = (
     "NOT EXISTS (SELECT 1 FROM queue_control c WHERE c.paused_until > :now "
-    "AND (c.scope = '*' OR (c.scope = 'llm' AND jobs.kind IN ('extract', 'import'))))"
+    "AND (c.scope = '*' OR (c.scope IN ('llm', :endpoint) AND jobs.kind IN ('extract', 'import'))))"
 )
+"""`:endpoint` is the scope of the configured endpoint (services/pauses.py)."""
 _KEY_IDLE = "NOT EXISTS (SELECT 1 FROM jobs r WHERE r.state = 'running' AND r.lock_key = jobs.lock_key)"
 
 
@@ -38,7 +38,7 @@ def decode(row: Row) -> Job:
     )
 
 
-def insert_or_merge(job: Job, max_run_ms: int) -> Query[tuple[str, bool]]:
+def insert_or_merge(job: Job) -> Query[tuple[str, bool]]:
     """Insert a queued job, or merge it into the one that waits for the same source; (id, was merged).
 
     A retrying row keeps its wait, so that many requests do not hammer a failing endpoint; a person who waits in the
@@ -47,9 +47,9 @@ def insert_or_merge(job: Job, max_run_ms: int) -> Query[tuple[str, bool]]:
     """
     return Query(
         "INSERT INTO jobs (id, kind, payload, payload_v, given_text, state, priority, available_at, first_enqueued_at, "
-        "dedup_key, lock_key, batch_id, trigger, max_attempts, max_run_ms, created_at) "
-        "VALUES (:id, :kind, :payload, 1, :given_text, 'queued', :priority, :available_at, :created_at, "
-        ":dedup_key, :lock_key, :batch_id, :trigger, :max_attempts, :max_run_ms, :created_at) "
+        "dedup_key, lock_key, batch_id, trigger, max_attempts, created_at) "
+        "VALUES (:id, :kind, :payload, :payload_v, :given_text, 'queued', :priority, :available_at, :created_at, "
+        ":dedup_key, :lock_key, :batch_id, :trigger, :max_attempts, :created_at) "
         f"ON CONFLICT (dedup_key) WHERE {_WAITING} AND dedup_key IS NOT NULL DO UPDATE SET "
         "coalesced = coalesced + 1, priority = max(priority, excluded.priority), payload = excluded.payload, "
         "trigger = CASE trigger WHEN 'foreground' THEN excluded.trigger ELSE trigger END, "
@@ -61,6 +61,7 @@ def insert_or_merge(job: Job, max_run_ms: int) -> Query[tuple[str, bool]]:
             "id": job.id,
             "kind": job.kind,
             "payload": json.dumps(job.payload, ensure_ascii=False),
+            "payload_v": job.payload_v,
             "given_text": job.given_text,
             "priority": job.priority,
             "available_at": job.available_at,
@@ -70,39 +71,38 @@ def insert_or_merge(job: Job, max_run_ms: int) -> Query[tuple[str, bool]]:
             "batch_id": job.batch_id,
             "trigger": job.trigger,
             "max_attempts": job.max_attempts,
-            "max_run_ms": max_run_ms,
         },
         lambda row: (row["id"], row["id"] != job.id),
     )
 
 
-def claim(job_id: str, owner: str, now: int, version: str, *, heed_pause: bool) -> Query[Job]:
+def claim(job_id: str, owner: str, now: int, version: str, *, heed_pause: bool, endpoint: str = "") -> Query[Job]:
     """Take a due job whose source is idle; no row when somebody else has it or it must wait.
 
     Each claim raises the fence, which every later write of this run has to match.
     """
     return Query(
         "UPDATE jobs SET state = 'running', attempt = attempt + 1, fence = fence + 1, lease_owner = :owner, "
-        "lease_until = :until, started_at = :now, worker_version = :version, reason = NULL, progress_note = NULL "
+        "started_at = :now, worker_version = :version, reason = NULL, progress_note = NULL "
         f"WHERE id = :id AND {_WAITING} AND available_at <= :now AND cancel_requested = 0 AND {_KEY_IDLE} "
         f"AND (:heed = 0 OR {_NOT_PAUSED}) RETURNING *",
         {
             "id": job_id,
             "owner": owner,
             "now": now,
-            "until": now + LEASE_MS,
             "version": version,
             "heed": int(heed_pause),
+            "endpoint": endpoint,
         },
         decode,
     )
 
 
-def beat(job_id: str, fence: int, now: int) -> Statement:
+def beat(job_id: str, fence: int) -> Statement:
     """Show that this run is alive."""
     return Statement(
-        "UPDATE jobs SET beat = beat + 1, lease_until = :until WHERE id = :id AND fence = :fence AND state = 'running'",
-        {"id": job_id, "fence": fence, "until": now + LEASE_MS},
+        "UPDATE jobs SET beat = beat + 1 WHERE id = :id AND fence = :fence AND state = 'running'",
+        {"id": job_id, "fence": fence},
     )
 
 
@@ -134,7 +134,7 @@ def leave(job: Job, ending: Ending, sibling: str | None, now: int) -> Statement:
     forgets_text = state in (JobState.SUCCEEDED, JobState.CANCELLED)
     return Statement(
         "UPDATE jobs SET state = :state, reason = :reason, outcome = :outcome, available_at = :available_at, "
-        "published_at = NULL, lease_owner = NULL, lease_until = NULL, finished_at = :finished_at, "
+        "published_at = NULL, lease_owner = NULL, finished_at = :finished_at, "
         "attempt = attempt - :given_back, crashes = crashes + :crashed, snoozes = snoozes + :given_back, "
         "bad_outputs = bad_outputs + :bad_output, errors = :errors, result = coalesce(:result, result), "
         "given_text = CASE WHEN :forgets_text THEN NULL ELSE given_text END "
@@ -187,13 +187,13 @@ def waiting_sibling(job: Job) -> Query[str]:
     )
 
 
-def due(now: int) -> Query[tuple[str, int]]:
+def due(now: int, endpoint: str = "") -> Query[tuple[str, int]]:
     """(id, priority) of the jobs the relay should publish now, best first."""
     return Query(
         f"SELECT id, priority FROM jobs WHERE {_WAITING} AND available_at <= :now AND cancel_requested = 0 "
         f"AND (published_at IS NULL OR published_at < :stale) AND {_KEY_IDLE} AND {_NOT_PAUSED} "
         "ORDER BY priority DESC, available_at, seq LIMIT 200",
-        {"now": now, "stale": now - REPUBLISH_MS},
+        {"now": now, "stale": now - REPUBLISH_MS, "endpoint": endpoint},
         lambda row: (row["id"], row["priority"]),
     )
 
@@ -208,11 +208,11 @@ def forget_published() -> Statement:
     return Statement(f"UPDATE jobs SET published_at = NULL WHERE {_WAITING}")
 
 
-def has_work(now: int) -> Query[int]:
+def has_work(now: int, endpoint: str = "") -> Query[int]:
     """1 when something waits for its moment and is not paused."""
     return Query(
         f"SELECT 1 AS n FROM jobs WHERE {_WAITING} AND cancel_requested = 0 AND {_NOT_PAUSED} LIMIT 1",
-        {"now": now},
+        {"now": now, "endpoint": endpoint},
         value("n"),
     )
 

@@ -12,7 +12,9 @@ from mex_pipeline.errors import DatabaseBusy, DatabaseNewer
 from mex_pipeline.store.database import BUSY_SECONDS, Database
 from mex_pipeline.store.sql import Query
 
-VERSION = 6
+FIRST, VERSION = 6, 7
+_DDL = {6: "0006_initial.sql", 7: "0007_queue.sql"}
+"""What each version of ours adds; a file that has landed is final (product H14)."""
 
 Told = Callable[[Path], None]
 """What is told of the copy of the old file, once a migration is through."""
@@ -32,6 +34,9 @@ def ensure_current(database: Database, told: Told = lambda _: None) -> bool:
     """
     found = version(database)
     if found == VERSION:
+        return False
+    if FIRST <= found < VERSION:
+        _step_up(database)
         return False
     if found > VERSION:
         raise DatabaseNewer(path=str(database.path), found=found, known=VERSION)
@@ -55,7 +60,18 @@ def _create(database: Database) -> bool:
 
 def make_tables(database: Database) -> None:
     """Make the tables of this version; runs in the transaction of the caller."""
-    database.script((files(__package__) / "ddl" / "0006_initial.sql").read_text(encoding="utf-8"))
+    _apply(database, range(FIRST, VERSION + 1))
+
+
+def _step_up(database: Database) -> None:
+    """Bring a file of an earlier version of ours up to this one, in one transaction."""
+    with database.transaction():
+        _apply(database, range(version(database) + 1, VERSION + 1))
+
+
+def _apply(database: Database, versions: range) -> None:
+    for one_version in versions:
+        database.script((files(__package__) / "ddl" / _DDL[one_version]).read_text(encoding="utf-8"))
     database.script(f"PRAGMA user_version = {VERSION};")
 
 

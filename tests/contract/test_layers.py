@@ -9,12 +9,13 @@ import pytest
 
 from tests.support.source_tree import ROOT, Import, imports, is_ours, package_files, tree
 
-BASE = {"errors", "clock"}
+BASE = {"errors", "clock", "faults"}
 
 MAY_IMPORT: dict[str, set[str]] = {
     "errors": set(),
     "resources": set(),
-    "clock": {"errors"},
+    "faults": set(),
+    "clock": {"errors", "faults"},
     "paths": {"errors"},
     "yaml_file": {"errors"},
     "lease": {"paths"},
@@ -25,12 +26,12 @@ MAY_IMPORT: dict[str, set[str]] = {
     "adapters": {"domain", *BASE},
     "llm": {"domain", *BASE},
     "rules_extractor": {"domain"},
-    "jobqueue": {"errors"},
+    "jobqueue": {"errors", "faults"},
     "messages": {"errors", "domain.wording"},
     "app": {"domain", "clock", "paths", "settings", "store.database", "store.async_database", "services.extractor"},
     "services": {
         "", "app", "domain", "store", "adapters", "rules_extractor", "llm.port", "llm.prompts", "llm.contract",
-        "llm.presets", "errors", "clock", "settings", "resources", "paths", "lease", "yaml_file",
+        "llm.presets", "errors", "clock", "settings", "resources", "paths", "lease", "yaml_file", "faults",
     },
     "bootstrap": {
         "app", "domain", "store", "llm.client", "llm.probe", "llm.prompts", "services", "messages", "errors", "clock",

@@ -18,6 +18,7 @@ pytestmark = pytest.mark.slow
 SHIPPED = {
     "mex_pipeline/py.typed",
     "mex_pipeline/store/ddl/0006_initial.sql",
+    "mex_pipeline/store/ddl/0007_queue.sql",
     "mex_pipeline/_config/config.yaml",
     "mex_pipeline/_config/schema/en.yaml",
     "mex_pipeline/_config/schema/zh.yaml",

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mex_pipeline.domain.job import MAX_RUN_MS, Ending, JobState, Trigger
+from mex_pipeline.domain.job import Ending, JobState, Trigger
 from mex_pipeline.store import jobs
 from tests.support.gateways import Gateway
 from tests.support.jobs import T0, claimed, column, job, leave, read, retrying, submitted
@@ -15,16 +15,15 @@ def test_a_job_comes_back_as_it_was_inserted(db: Gateway) -> None:
         None, given_text="我叫小陈", priority=10, batch_id="b", trigger=Trigger.FOREGROUND, max_attempts=1,
         payload={"adapter": "plain", "subject": "用户"},
     )  # fmt: skip
-    assert db.first(jobs.insert_or_merge(wanted, MAX_RUN_MS)) == (wanted.id, False)
+    assert db.first(jobs.insert_or_merge(wanted)) == (wanted.id, False)
     assert read(db, wanted.id) == wanted
-    assert column(db, wanted.id, "max_run_ms") == MAX_RUN_MS
     assert column(db, wanted.id, "first_enqueued_at") == T0
 
 
 def test_product_d4_a_second_request_joins_the_one_that_waits(db: Gateway) -> None:
     first = submitted(db)
     second = job()
-    assert db.first(jobs.insert_or_merge(second, MAX_RUN_MS)) == (first, True)
+    assert db.first(jobs.insert_or_merge(second)) == (first, True)
     assert [found.id for found in db.all(jobs.page(states=(), limit=9))] == [first]
     assert read(db, first).coalesced == 1
 

@@ -5,6 +5,7 @@ import sqlite3
 import subprocess
 import sys
 import time
+from importlib.resources import files as resource_files
 from pathlib import Path
 
 import pytest
@@ -69,7 +70,7 @@ def test_product_h1_an_empty_file_gets_every_table_at_version_6(tmp_path: Path) 
         names = {row["name"] for row in rows(db, "SELECT name FROM sqlite_master WHERE type = 'table'")}
         assert names >= PRODUCT_H1
         assert not names & FORBIDDEN
-        assert one(db, "PRAGMA user_version") == 6
+        assert one(db, "PRAGMA user_version") == migrations.VERSION
         assert one(db, "PRAGMA journal_mode") == "wal"
         assert one(db, "PRAGMA integrity_check") == "ok"
 
@@ -151,7 +152,7 @@ def test_product_d6_a_migration_is_one_transaction_with_its_version(tmp_path: Pa
         db.script = watched  # type: ignore[method-assign]
         migrations.ensure_current(db)
         assert set(seen) == {(0, 0)}
-        assert one(other, "PRAGMA user_version") == 6
+        assert one(other, "PRAGMA user_version") == migrations.VERSION
 
 
 def test_eight_processes_may_make_one_home_at_once(tmp_path: Path) -> None:
@@ -224,3 +225,22 @@ def test_product_b1_commands_refuse_a_newer_home_untouched(home: Path) -> None:
         assert "Update meX" in ran.err
     assert (home / "mex.db").read_bytes() == before
     assert not os.path.lexists(home / "mex.db-wal")
+
+
+def test_product_h14_a_file_of_an_earlier_version_of_ours_is_brought_up_with_every_row(tmp_path: Path) -> None:
+    """Step by step, in one transaction; what stood in it stays."""
+    path = tmp_path / "mex.db"
+    with opened("sync", path) as db:
+        db.script("PRAGMA journal_mode = WAL;")
+        with db.transaction():
+            db.script((resource_files("mex_pipeline.store") / "ddl" / "0006_initial.sql").read_text(encoding="utf-8"))
+            db.script("PRAGMA user_version = 6;")
+        db.script(
+            "INSERT INTO jobs (id, kind, payload, payload_v, state, available_at, first_enqueued_at, trigger, "
+            "max_attempts, max_run_ms, created_at) VALUES ('a', 'extract', '{}', 1, 'queued', 1, 1, 'command', 10, 9, 1);"
+        )
+    assert ensure(path) is False
+    with opened("sync", path) as db:
+        assert one(db, "PRAGMA user_version") == migrations.VERSION
+        assert one(db, "SELECT id FROM jobs") == "a"
+        assert one(db, "PRAGMA integrity_check") == "ok"

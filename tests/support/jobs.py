@@ -3,7 +3,7 @@
 from itertools import count
 from typing import Any
 
-from mex_pipeline.domain.job import MAX_RUN_MS, Ending, Job, JobState, Trigger
+from mex_pipeline.domain.job import Ending, Job, JobState, Trigger
 from mex_pipeline.store import jobs
 from tests.support.gateways import Gateway, rows
 
@@ -32,7 +32,7 @@ def job(key: str | None = "/s.jsonl", **changes: Any) -> Job:
 
 def submitted(db: Gateway, key: str | None = "/s.jsonl", **changes: Any) -> str:
     """The id of a job that has been inserted, or of the one it was merged into."""
-    found = db.first(jobs.insert_or_merge(job(key, **changes), MAX_RUN_MS))
+    found = db.first(jobs.insert_or_merge(job(key, **changes)))
     assert found is not None
     return found[0]
 
