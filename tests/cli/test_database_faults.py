@@ -97,7 +97,7 @@ def _stump(path: Path) -> None:
 
 def _newer(path: Path) -> None:
     with closing(sqlite3.connect(path)) as connection:
-        connection.execute("PRAGMA user_version = 7")
+        connection.execute("PRAGMA user_version = 999")
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
 

@@ -63,7 +63,7 @@ def foreign(path: Path, *statements: str) -> bytes:
     return path.read_bytes()
 
 
-def test_product_h1_an_empty_file_gets_every_table_at_version_6(tmp_path: Path) -> None:
+def test_product_h1_an_empty_file_gets_every_table_at_this_version(tmp_path: Path) -> None:
     path = tmp_path / "mex.db"
     assert ensure(path) is True
     with opened("sync", path) as db:
@@ -84,10 +84,10 @@ def test_a_current_file_is_not_new_and_not_written(tmp_path: Path) -> None:
 
 def test_product_b1_a_newer_file_is_refused_untouched(tmp_path: Path) -> None:
     path = tmp_path / "mex.db"
-    before = foreign(path, "CREATE TABLE memories (future TEXT)", "PRAGMA user_version = 7")
+    before = foreign(path, "CREATE TABLE memories (future TEXT)", f"PRAGMA user_version = {migrations.VERSION + 1}")
     with pytest.raises(DatabaseNewer) as caught:
         ensure(path)
-    assert caught.value.params == {"path": str(path), "found": 7, "known": 6}
+    assert caught.value.params == {"path": str(path), "found": migrations.VERSION + 1, "known": migrations.VERSION}
     assert files(tmp_path) == {"mex.db": before}
 
 
@@ -216,7 +216,7 @@ def test_product_p2_a_reading_command_writes_nothing_and_waits_for_no_writer(hom
 def test_product_b1_commands_refuse_a_newer_home_untouched(home: Path) -> None:
     mex("init")
     with opened("sync", home / "mex.db") as db:
-        rows(db, "PRAGMA user_version = 7")
+        rows(db, f"PRAGMA user_version = {migrations.VERSION + 1}")
     before = (home / "mex.db").read_bytes()
     for command in (["list"], ["add", "--content", "x"], ["init"], ["extract", "--async", "some text"]):
         ran = mex(*command, ok=False)

@@ -124,7 +124,7 @@ def test_an_old_file_that_cannot_be_written_is_a_clear_error(home: Path) -> None
         migrations.ensure_current(database)
     database.close()
     assert (caught.value.code, caught.value.exit_code) == ("database_older_unwritable", 2)
-    assert caught.value.params == {"path": str(path), "found": 5, "known": 6}
+    assert caught.value.params == {"path": str(path), "found": 5, "known": migrations.VERSION}
     assert contents_of(home) == before
 
 
@@ -149,7 +149,7 @@ def test_a_reader_of_the_old_file_does_not_hold_a_migration_up(home: Path) -> No
         worker.join(20)
         assert not worker.is_alive()
         assert other.execute("SELECT count(*) FROM memories").fetchone() == (4,)
-    assert one_version(path) == 6
+    assert one_version(path) == migrations.VERSION
 
 
 def one_version(path: Path) -> int:
@@ -179,7 +179,7 @@ def test_a_damaged_old_file_is_not_migrated(home: Path) -> None:
     assert list((home / "backups").glob("*")) == []
 
 
-@pytest.mark.parametrize("version", [1, 0, 7, -3, 2_000_000_000])
+@pytest.mark.parametrize("version", [1, 0, migrations.VERSION + 1, -3, 2_000_000_000])
 def test_product_b1_any_other_version_is_refused_untouched(home: Path, version: int) -> None:
     path = typical(home / "mex.db", 5)
     with closing(sqlite3.connect(path)) as connection:
@@ -187,7 +187,7 @@ def test_product_b1_any_other_version_is_refused_untouched(home: Path, version: 
     before = contents_of(home)
     with pytest.raises((DatabaseNewer, DatabaseDamaged)) as caught:
         migrate(path)
-    assert caught.value.code == ("database_newer" if version > 6 else "database_older")
+    assert caught.value.code == ("database_newer" if version > migrations.VERSION else "database_older")
     assert contents_of(home) == before
 
 
