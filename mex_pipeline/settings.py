@@ -1,17 +1,23 @@
 """Settings: environment > config.yaml > defaults (product A5). `config/config.yaml` documents every one of them."""
 
-import dataclasses
-import hashlib
-import os
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any
+from __future__ import annotations
 
-from mex_pipeline import yaml_file
+import dataclasses
+import os
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from mex_pipeline import plain_yaml
 from mex_pipeline.clock import parse_span
-from mex_pipeline.domain.wording import Language
 from mex_pipeline.errors import InvalidInput, NotConfigured
+from mex_pipeline.paths import read_text
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from mex_pipeline.domain.wording import Language
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +49,8 @@ class LLMSettings:
 
     def profile(self, environment: Mapping[str, str]) -> str:
         """Return a short name of endpoint, model and key that tells none of them: what a pause is meant for."""
+        import hashlib  # noqa: PLC0415 - 3 ms that a request for a job does not need
+
         identity = "\0".join((self.base_url, self.model, self.key(environment)))
         return hashlib.sha256(identity.encode("utf-8", "replace")).hexdigest()[:12]
 
@@ -85,6 +93,51 @@ def idle_seconds(text: str) -> float | None:
 
 
 @dataclass(frozen=True, slots=True)
+class QueueSettings:
+    """What carries the wake-ups: the file queue.db, or with `url` a Redis server."""
+
+    url: str = ""
+
+    @property
+    def address(self) -> str:
+        """The url as it may be shown: no user, no password, no options."""
+        return concealed(self.url)
+
+
+_QUEUE_URL = r"""(?xa)
+    (?:(?P<scheme>rediss?)://(?:[^\s@/?\#]*@)?(?P<host>[\w.-]+|\[[0-9a-fA-F:.%]+\])(?P<port>:\d{1,5})?(?P<db>/\d*)?
+    |(?P<unix>unix)://(?:[^\s@/?\#]*@)?(?P<path>/[^@?\#]+))
+    (?P<options>\?[^\s\#]*)?"""
+_QUEUE_OPTIONS = {
+    "redis": r"db=\d+",
+    "rediss": r"db=\d+|ssl_cert_reqs=(none|optional|required)|ssl_(ca_certs|certfile|keyfile)=.+",
+    "unix": r"db=\d+",
+}
+"""What may stand behind the `?`: an option that the client does not know would fail at each connection."""
+
+
+def _is_queue_url(url: str) -> bool:
+    if not url:
+        return True
+    found = re.fullmatch(_QUEUE_URL, url)
+    if found is None or int((found["port"] or ":0")[1:]) > 65_535:
+        return False
+    options = (found["options"] or "?")[1:]
+    known = _QUEUE_OPTIONS[found["scheme"] or found["unix"]]
+    return all(re.fullmatch(known, one) for one in options.split("&") if options)
+
+
+def concealed(url: str) -> str:
+    """Return a queue's url as it may be shown; of one that cannot be read only the scheme, for anything may be a password."""
+    found = re.fullmatch(_QUEUE_URL, url)
+    if found is None:
+        return f"{scheme[1]}://…" if (scheme := re.match(r"([a-z+]{1,10})://", url)) else "…"
+    if found["unix"]:
+        return f"unix://{found['path']}"
+    return f"{found['scheme']}://{found['host']}{found['port'] or ''}{found['db'] or ''}"
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     """Everything a user may set."""
 
@@ -93,6 +146,7 @@ class Settings:
     extraction: ExtractionSettings = field(default_factory=ExtractionSettings)
     profile: ProfileSettings = field(default_factory=ProfileSettings)
     worker: WorkerSettings = field(default_factory=WorkerSettings)
+    queue: QueueSettings = field(default_factory=QueueSettings)
 
 
 _MINIMUM = {
@@ -106,7 +160,7 @@ def load(path: Path, environment: Mapping[str, str] = os.environ) -> Settings:
 
     Raises InvalidInput naming file, line and key for an unknown key or a value that does not fit.
     """
-    data = yaml_file.load(path) if path.exists() else None
+    data = _read(path) if path.exists() else None
     if data is None:
         data = {}
     if not isinstance(data, dict):
@@ -127,6 +181,16 @@ def load(path: Path, environment: Mapping[str, str] = os.environ) -> Settings:
     if language not in (None, "zh", "en"):
         raise _fault("config_bad_value", path, "language", value=str(language), expected="zh, en")
     return Settings(language=language, **values)
+
+
+def _read(path: Path) -> Any:
+    text = read_text(path)
+    data = plain_yaml.parse(text)
+    if data is not None:
+        return data
+    from mex_pipeline import yaml_file  # noqa: PLC0415 - as slow as all of a Python start
+
+    return yaml_file.parse(text, path)
 
 
 def _section(kind: type[Any], given: dict[str, Any], path: Path, section: str, environment: Mapping[str, str]) -> Any:
@@ -150,7 +214,7 @@ def _from_file(value: Any, kind: type[Any], path: Path, section: str, name: str)
         value = str(value)
     fits = isinstance(value, kind) and not (kind is int and isinstance(value, bool))
     if not (fits or (number and (kind is float or float(value).is_integer()))) or not _in_range(name, value):
-        raise _fault("config_bad_value", path, section, name, value=str(value), expected=_expected(kind, name))
+        raise _fault("config_bad_value", path, section, name, value=_shown(name, value), expected=_expected(kind, name))
     return kind(value)
 
 
@@ -163,7 +227,8 @@ def _from_environment(variable: str, text: str, kind: type[Any], name: str) -> A
     except (KeyError, ValueError) as error:
         raise InvalidInput("env_bad_value", name=variable, value=text, expected=_expected(kind, name)) from error
     if not _in_range(name, value):
-        raise InvalidInput("env_bad_value", name=variable, value=text, expected=_expected(kind, name))
+        shown = _shown(name, value)
+        raise InvalidInput("env_bad_value", name=variable, value=shown, expected=_expected(kind, name))
     return value
 
 
@@ -174,16 +239,27 @@ def _in_range(name: str, value: Any) -> bool:
         except InvalidInput:
             return False
         return True
+    if name == "url":
+        return _is_queue_url(value)
     return name not in _MINIMUM or _MINIMUM[name] <= value < 1_000_000_000
+
+
+def _shown(name: str, value: Any) -> str:
+    return concealed(str(value)) if name == "url" else str(value)
 
 
 def _expected(kind: type[Any], name: str) -> str:
     if name == "idle_exit":
         return "15m, 2h, 0"
+    if name == "url":
+        return "redis://HOST:PORT/0, rediss://HOST:PORT/0, unix:///PATH"
     if kind is bool:
         return "true, false"
     return f"{kind.__name__} ≥ {_MINIMUM[name]:g}" if name in _MINIMUM else "text"
 
 
 def _fault(code: str, path: Path, *keys: str, **params: str) -> InvalidInput:
-    return InvalidInput(code, path=str(path), line=yaml_file.line_of(path, *keys), key=".".join(keys), **params)
+    from mex_pipeline import yaml_file  # noqa: PLC0415 - only a fault pays for it
+
+    line = yaml_file.line_of(path, *keys)
+    return InvalidInput(code, path=str(path), line=line, key=".".join(keys), **params)
