@@ -10,7 +10,7 @@ from email.utils import parsedate_to_datetime
 from typing import Any
 
 from mex_pipeline.errors import LLMBadReply, LLMRejected, LLMUnavailable, MexError
-from mex_pipeline.llm.port import Completion, Message, ResponseFormat, Usage
+from mex_pipeline.llm.port import Completion, Message, ResponseFormat, UnusableReply, Usage
 from mex_pipeline.llm.text import clean
 
 _MAX_DETAIL = 200
@@ -94,7 +94,7 @@ class Answer:
 def read(answer: Answer, asked: Asked) -> Completion:
     """Return the completion an answer holds.
 
-    Raises LLMUnavailable, LLMRejected or LLMBadReply, all with `endpoint`. An LLMBadReply has the fields of Usage too
+    Raises LLMUnavailable, LLMRejected or UnusableReply, all with `endpoint`. An UnusableReply has the fields of Usage too
     when the endpoint reported them, so that tokens spent in vain are counted (product G3).
     """
     body = _decoded(answer.body)
@@ -102,7 +102,7 @@ def read(answer: Answer, asked: Asked) -> Completion:
     if status:
         raise _error(status, body, answer, asked)
     if not isinstance(body, dict):
-        raise LLMBadReply("llm_not_an_api", endpoint=asked.endpoint, model=asked.model)
+        raise UnusableReply("llm_not_an_api", answer.body, endpoint=asked.endpoint, model=asked.model)
     choice = _first(body.get("choices"))
     message = _dict(choice.get("message"))
     text = clean(_content(message.get("content")))
@@ -114,7 +114,7 @@ def read(answer: Answer, asked: Asked) -> Completion:
         raise LLMUnavailable("llm_server_error", **facts, status=answer.status, detail="")
     problem = _problem(message, text, finish)
     if problem:
-        raise LLMBadReply(problem, **facts)
+        raise UnusableReply(problem, text or answer.body, **facts)
     return Completion(text, spent, finish, asked.response_format)
 
 

@@ -32,6 +32,28 @@ _RESPONSE_FORMATS: dict[ResponseFormat, dict[str, Any]] = {
 }
 
 
+class _Descent:
+    """How one call comes down from format to format.
+
+    A bare 500 may mean the format or an outage. So the first pass down costs no try; after it each try takes the next
+    format, from the strongest again: a dead server is asked six times in all, and one that comes back is not taken
+    for one that cannot do better than plain words.
+    """
+
+    def __init__(self, proven: ResponseFormat | None) -> None:
+        self._levels = _LADDER[_LADDER.index(proven or _LADDER[0]) :]
+        self._at = 0
+        self.is_over = False
+
+    @property
+    def format(self) -> ResponseFormat:
+        return self._levels[self._at]
+
+    def step(self) -> None:
+        self._at = (self._at + 1) % len(self._levels)
+        self.is_over = self.is_over or self._at == 0
+
+
 class OpenAICompatible:
     """The LLM port over HTTP. One instance belongs to one event loop."""
 
@@ -76,8 +98,9 @@ class OpenAICompatible:
 
     async def complete(self, messages: list[Message]) -> Completion:
         """Return the model's reply; raises as the port says, with `endpoint` (scheme, host, port) in every error."""
+        descent = _Descent(self._format)
         return await with_retries(
-            lambda: self._descend(tuple(messages)),
+            lambda: self._ask(tuple(messages), descent),
             max_retries=self._max_retries,
             base_seconds=self._retry_base,
             sleep=self._sleep,
@@ -87,19 +110,23 @@ class OpenAICompatible:
         """Close the connections."""
         await self._client.close()
 
-    async def _descend(self, messages: tuple[Message, ...]) -> Completion:
+    async def _ask(self, messages: tuple[Message, ...], descent: "_Descent") -> Completion:
         """Ask in the strongest way not refused yet, one step down per refusal, at once and uncounted (product C12)."""
-        response_format = self._format or _LADDER[0]
         while True:
-            asked = Asked(self._endpoint, self.model, self._key, messages, response_format)
+            asked = Asked(self._endpoint, self.model, self._key, messages, descent.format)
             answer = await self._post(asked)
             if self._temperature is not None and refuses_temperature(answer, asked):
                 self._temperature = None
-            elif refuses_format(answer, asked, is_proven=response_format == self._format):
-                response_format = _LADDER[_LADDER.index(response_format) + 1]
+            elif refuses_format(answer, asked, is_proven=descent.is_over or descent.format == self._format):
+                descent.step()
             else:
-                completion = read(answer, asked)
-                self._learn(response_format)
+                try:
+                    completion = read(answer, asked)
+                except LLMUnavailable as error:
+                    if self._format is None and error.params.get("status") == 500:
+                        descent.step()
+                    raise
+                self._learn(descent.format)
                 return completion
 
     def _learn(self, response_format: ResponseFormat) -> None:

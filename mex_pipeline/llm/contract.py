@@ -116,8 +116,8 @@ def _content(value: Any) -> str:
 
 def _json(value: Any) -> str:
     try:
-        return json.dumps(value, ensure_ascii=False)
-    except RecursionError as error:
+        return json.dumps(value, ensure_ascii=False, allow_nan=False)
+    except (RecursionError, ValueError) as error:  # NaN and Infinity are no JSON
         raise PydanticCustomError("content_not_text", "content_not_text") from error
 
 

@@ -1,6 +1,8 @@
 """An HTTP client for the configured endpoint and nothing else (product P1)."""
 
 import ipaddress
+import ssl
+from functools import lru_cache
 
 import httpx
 
@@ -46,6 +48,7 @@ def http_client(url: httpx.URL, timeout_seconds: float) -> httpx.AsyncClient:
     try:
         return httpx.AsyncClient(
             timeout=httpx.Timeout(timeout_seconds, connect=_CONNECT_SECONDS),
+            verify=_trusted(),
             trust_env=not _is_this_machine(url.host),
             follow_redirects=False,
             event_hooks={"request": [_keep_known_headers]},
@@ -53,6 +56,12 @@ def http_client(url: httpx.URL, timeout_seconds: float) -> httpx.AsyncClient:
     except (ImportError, ValueError) as error:
         # A SOCKS proxy without its package, or a proxy address that is none.
         raise InvalidInput("llm_bad_proxy") from error
+
+
+@lru_cache(maxsize=1)
+def _trusted() -> ssl.SSLContext:
+    """The certificates that are trusted, read once in a process: every job has a client of its own."""
+    return httpx.create_ssl_context()
 
 
 def _is_this_machine(host: str) -> bool:

@@ -1,7 +1,9 @@
 """What the pipeline needs of a model, free of any client library."""
 
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
+
+from mex_pipeline.errors import LLMBadReply
 
 ResponseFormat = Literal["json_schema", "json_object", "prompt"]
 """How structured output is asked for, strongest first (product C12)."""
@@ -34,6 +36,14 @@ class Completion:
     response_format: ResponseFormat = "prompt"
 
 
+class UnusableReply(LLMBadReply):
+    """An answer without usable text; `raw` is what came all the same, kept out of `params`, which are written down."""
+
+    def __init__(self, code: str, /, raw: str, **params: Any) -> None:
+        super().__init__(code, **params)
+        self.raw = raw
+
+
 class LLM(Protocol):
     """An endpoint that completes messages."""
 
@@ -43,7 +53,7 @@ class LLM(Protocol):
         """Return the model's reply.
 
         Raises LLMUnavailable after the in-call retries are used up (`retry_after` seconds in its params when the
-        endpoint named them), LLMRejected for a refusal that retrying does not cure, LLMBadReply for an answer without
+        endpoint named them), LLMRejected for a refusal that retrying does not cure, UnusableReply for an answer without
         usable text. Where the endpoint reported what an unusable answer cost, the fields of Usage are in the params.
         All carry `endpoint`.
         """

@@ -5,7 +5,7 @@ import random
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
-from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_after_attempt
+from tenacity import AsyncRetrying, RetryCallState, retry_if_exception
 
 from mex_pipeline.errors import LLMUnavailable
 
@@ -14,6 +14,8 @@ Sleep = Callable[[float], Awaitable[None]]
 
 LONGEST_RETRY_AFTER = 30
 """Seconds an endpoint may ask for and still be waited for inside the call."""
+UNREACHED_RETRIES = 1
+"""A machine without a network is told from a lost packet by one more try; waiting longer is the job's part."""
 
 _JITTER = 0.25
 
@@ -22,6 +24,8 @@ async def with_retries(
     call: Callable[[], Awaitable[T]], *, max_retries: int, base_seconds: float, sleep: Sleep = asyncio.sleep
 ) -> T:
     """Return what `call` returns, calling it again after LLMUnavailable, at most `max_retries` times.
+
+    An endpoint that was not reached at all is tried once more only.
 
     The n-th wait is base_seconds·2^(n-1) and up to a quarter more, or exactly the `retry_after` (seconds) the endpoint
     named. A `retry_after` over 30 s ends the call at once: the job waits instead. Raises the last error as it is.
@@ -34,9 +38,13 @@ async def with_retries(
         seconds: float = base_seconds * 2 ** (state.attempt_number - 1)
         return seconds * (1 + random.uniform(0, _JITTER))
 
+    def stop(state: RetryCallState) -> bool:
+        unreached = getattr(state.outcome.exception() if state.outcome else None, "code", "") == "llm_unreachable"
+        return state.attempt_number > (min(max_retries, UNREACHED_RETRIES) if unreached else max_retries)
+
     policy = AsyncRetrying(
         retry=retry_if_exception(_is_worth_waiting),
-        stop=stop_after_attempt(max_retries + 1),
+        stop=stop,
         wait=wait,
         sleep=sleep,
         reraise=True,

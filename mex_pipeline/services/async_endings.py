@@ -7,16 +7,16 @@ from typing import TypeVar
 from mex_pipeline import faults
 from mex_pipeline.domain.job import Ending, Job
 from mex_pipeline.errors import DatabaseBusy
-from mex_pipeline.services.endings import consequences, unless_cancelled
-from mex_pipeline.store import jobs
+from mex_pipeline.services.endings import consequences, pauses, unless_cancelled
+from mex_pipeline.store import jobs, workers
 from mex_pipeline.store.async_database import AsyncDatabase
 
 T = TypeVar("T")
 
 
-async def leave(db: AsyncDatabase, job: Job, ending: Ending, now: int) -> bool:
+async def leave(db: AsyncDatabase, job: Job, ending: Ending, now: int, endpoint: str = "") -> bool:
     """The same move through the asynchronous gateway, tried again while the file is locked: the fence makes it safe."""
-    return await patiently(lambda: _leave_once(db, job, ending, now))
+    return await patiently(lambda: _leave_once(db, job, ending, now, endpoint))
 
 
 async def patiently(step: Callable[[], Awaitable[T]], tries: int = 5) -> T:
@@ -29,7 +29,7 @@ async def patiently(step: Callable[[], Awaitable[T]], tries: int = 5) -> T:
     return await step()
 
 
-async def _leave_once(db: AsyncDatabase, job: Job, ending: Ending, now: int) -> bool:
+async def _leave_once(db: AsyncDatabase, job: Job, ending: Ending, now: int, endpoint: str) -> bool:
     async with db.transaction() as tx:
         row = await tx.first(jobs.one(job.id))
         ending = unless_cancelled(ending, row)
@@ -37,5 +37,6 @@ async def _leave_once(db: AsyncDatabase, job: Job, ending: Ending, now: int) -> 
         sibling = await tx.first(jobs.waiting_sibling(job))
         if await tx.run(jobs.leave(job, ending, sibling, now)) != 1:
             return False
-        await tx.run(*consequences(job, ending, sibling, now))
+        known = await tx.first(workers.control(endpoint))
+        await tx.run(*consequences(job, ending, sibling, now), *pauses(ending, endpoint, known, now))
     return True

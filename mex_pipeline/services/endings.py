@@ -1,8 +1,10 @@
 """How a run ends: what each error means for its job, and the one guarded move out of `running` (docs/jobs.md)."""
 
 import random
+from collections.abc import Mapping
 from typing import Any
 
+from mex_pipeline import faults
 from mex_pipeline.clock import iso_of_millis
 from mex_pipeline.domain.job import MAX_BAD_OUTPUTS, MAX_CRASHES, Ending, Job, JobState, Outcome, backoff_ms
 from mex_pipeline.errors import (
@@ -20,9 +22,19 @@ from mex_pipeline.store import jobs, usage, workers
 from mex_pipeline.store.database import Database
 from mex_pipeline.store.sql import Statement
 
+LONGEST_RETRY_AFTER = 30
+"""Seconds a Retry-After may ask for and still be waited for inside the call (llm/retry.py); beyond, the job waits."""
+_FAILING = frozenset({"llm_timeout", "llm_server_error", "llm_connection_lost"})
+"""What an endpoint in trouble does: it is there, but does not answer."""
 PAUSE_MS = 600_000
 """How long a pause that waits for a person lasts before the endpoint is tried once more by itself."""
-HOLD_MS = 60_000
+HOLD_MS = DISK_MS = 60_000
+LONGEST_MS = 3_600_000
+"""The longest wait whatever a server asks for: then it is asked again, and may say so again."""
+OFFLINE_MS, LONGEST_OFFLINE_MS = 60_000, 600_000
+FAILURES_BORNE, CIRCUIT_MS, LONGEST_CIRCUIT_MS = 3, 30_000, 600_000
+_BACKOFF_SCALE = faults.seconds("MEX_TEST_BACKOFF", 15.0) / 15.0
+"""A test names the first wait in seconds."""
 
 
 def for_error(error: MexError, job: Job, now: int) -> Ending:
@@ -35,17 +47,19 @@ def for_error(error: MexError, job: Job, now: int) -> Ending:
     if error.code in PAUSED_REASONS:
         return Ending(JobState.QUEUED, error.code, available_at=now, gives_back=True, error=said)
     if error.code == "llm_unreachable":
-        wait = min(600_000, 60_000 * 2 ** min(job.snoozes, 10))
+        wait = _scaled(min(LONGEST_OFFLINE_MS, OFFLINE_MS * 2 ** min(job.snoozes, 10)))
         return Ending(JobState.QUEUED, "offline", available_at=now + wait, gives_back=True, error=said)
+    asked_for = min(LONGEST_MS, int(1000 * (error.params.get("retry_after") or 0)))
+    if error.code == "llm_rate_limited" and asked_for > 1000 * LONGEST_RETRY_AFTER:
+        return Ending(JobState.QUEUED, "rate_limit", available_at=now + asked_for, gives_back=True, error=said)
     if error.code in ("disk_full", "disk_error"):
-        return Ending(JobState.QUEUED, "disk_full", available_at=now + 60_000, gives_back=True, error=said)
+        return Ending(JobState.QUEUED, "disk_full", available_at=now + DISK_MS, gives_back=True, error=said)
     if isinstance(error, DatabaseBusy):
         return Ending(JobState.RETRYING, "database_busy", available_at=now + 5_000, gives_back=True, error=said)
     bad_outputs = job.bad_outputs + int(isinstance(error, LLMBadReply))
     if not error.retryable or job.attempt >= job.max_attempts or bad_outputs >= MAX_BAD_OUTPUTS:
         return final
-    wait = backoff_ms(job.attempt, random.random())
-    wait = max(wait, int(1000 * (error.params.get("retry_after") or 0)))
+    wait = max(_scaled(backoff_ms(job.attempt, random.random())), asked_for)
     reason = "rate_limit" if error.code == "llm_rate_limited" else "error"
     return Ending(
         JobState.RETRYING, reason, available_at=now + wait, error=said, bad_output=isinstance(error, LLMBadReply)
@@ -102,9 +116,51 @@ def consequences(job: Job, ending: Ending, sibling: str | None, now: int) -> lis
         follow.append(jobs.carry_over(job, ending, sibling))
     if ending.state is JobState.CANCELLED and job.lock_key:
         follow.append(usage.drop_replies(job.lock_key))
-    if ending.reason in PAUSED_REASONS and ending.state is JobState.QUEUED:
-        follow.append(workers.pause("llm", now + PAUSE_MS, ending.reason or "", now))
     return follow
+
+
+def pauses(ending: Ending, endpoint: str, known: Mapping[str, Any] | None, now: int) -> list[Statement]:
+    """Return what an ending means for other jobs: a pause of the endpoint, or of everything, and its failures counted.
+
+    `endpoint` is its scope (empty: the run asked none), `known` its row of `queue_control`. A failure while the endpoint
+    is paused tells nothing new: that run had begun before.
+    """
+    if ending.state is JobState.QUEUED and ending.reason == "disk_full":
+        return [workers.pause_at_least("*", now + DISK_MS, "disk_full", now)]
+    if not endpoint or ending.error is None:
+        return []
+    before = known or {"paused_until": 0, "reason": None, "at": now, "failures": 0}
+    if ending.error["code"] in _FAILING and before["paused_until"] <= now:
+        failures = before["failures"] + 1
+        counted = [workers.count_failure(endpoint, now)]
+        if failures < FAILURES_BORNE:
+            return counted
+        wait = circuit_ms(failures, random.random())
+        return [*counted, workers.pause_at_least(endpoint, now + wait, "circuit", now)]
+    if ending.state is not JobState.QUEUED or ending.reason not in {*PAUSED_REASONS, "offline", "rate_limit"}:
+        return []
+    until = ending.available_at
+    if ending.reason in PAUSED_REASONS:
+        until = now + PAUSE_MS
+    elif ending.reason == "offline":
+        until = now + _offline_ms(before)
+    return [workers.pause_at_least(endpoint, until, ending.reason or "", now)]
+
+
+def circuit_ms(failures: int, fraction: float) -> int:
+    """Return how long an endpoint is left alone after so many failures: 30 s doubling to 10 min, less up to a fifth."""
+    wait = min(LONGEST_CIRCUIT_MS, CIRCUIT_MS * 2 ** min(failures - FAILURES_BORNE, 10))
+    return _scaled(wait * (0.8 + fraction / 5))
+
+
+def _offline_ms(before: Mapping[str, Any]) -> int:
+    """A minute, and twice the last pause when that one was of no use, up to ten minutes."""
+    last = before["paused_until"] - before["at"] if before["reason"] == "offline" else 0
+    return min(_scaled(LONGEST_OFFLINE_MS), max(_scaled(OFFLINE_MS), 2 * last))
+
+
+def _scaled(wait: float) -> int:
+    return int(wait * _BACKOFF_SCALE)
 
 
 def unless_cancelled(ending: Ending, row: Job | None) -> Ending:
@@ -114,13 +170,14 @@ def unless_cancelled(ending: Ending, row: Job | None) -> Ending:
     return ending
 
 
-def leave(db: Database, job: Job, ending: Ending, now: int) -> bool:
-    """End a run in one transaction; False when the job belongs to a later claim."""
+def leave(db: Database, job: Job, ending: Ending, now: int, endpoint: str = "") -> bool:
+    """End a run in one transaction; False when the job belongs to a later claim. `endpoint` is the scope it has asked."""
     with db.transaction() as tx:
         row = tx.first(jobs.one(job.id))
         ending = unless_cancelled(ending, row)
         sibling = tx.first(jobs.waiting_sibling(job))
         if tx.run(jobs.leave(job, ending, sibling, now)) != 1:
             return False
-        tx.run(*consequences(job, ending, sibling, now))
+        known = tx.first(workers.control(endpoint))
+        tx.run(*consequences(job, ending, sibling, now), *pauses(ending, endpoint, known, now))
     return True

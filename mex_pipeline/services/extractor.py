@@ -1,5 +1,7 @@
 """What turns a chunk of conversation into candidates: a model, or the built-in rules (product C9)."""
 
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
@@ -8,6 +10,13 @@ from mex_pipeline.domain.conversation import Chunk
 
 ExtractorKind = Literal["model", "rules"]
 """Cursors and seen messages are kept per kind: what only the rules have read stays owed to a model (product C9)."""
+
+Turnstile = Callable[[], AbstractAsyncContextManager[None]]
+"""What every single call passes through: it waits for a place, and raises NoFurtherCall when none is to be made."""
+
+
+class NoFurtherCall(Exception):
+    """Another chunk of the same job has failed: what has not been asked yet is not asked now."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +51,8 @@ class Extractor(Protocol):
     examples: frozenset[str]
     """Values of the prompt's own examples: a candidate that repeats one was not said (product B3)."""
 
-    async def extract(self, chunk: Chunk, task: Task) -> Extracted:
-        """Return the candidates of one chunk; raises the LLM errors when a model cannot answer."""
+    async def extract(self, chunk: Chunk, task: Task, turnstile: Turnstile) -> Extracted:
+        """Return the candidates of one chunk; raises the LLM errors when a model cannot answer, and NoFurtherCall."""
         ...
 
     async def aclose(self) -> None:

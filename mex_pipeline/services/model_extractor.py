@@ -9,13 +9,15 @@ from mex_pipeline import faults
 from mex_pipeline.clock import Clock, iso, millis
 from mex_pipeline.domain.conversation import Chunk
 from mex_pipeline.domain.schema import Schema
-from mex_pipeline.errors import LLMBadReply
+from mex_pipeline.errors import LLMBadReply, LLMRejected
 from mex_pipeline.llm.contract import ParsedReply, parse_reply
-from mex_pipeline.llm.port import LLM, Completion, Message, ResponseFormat, Usage
+from mex_pipeline.llm.port import LLM, Message, ResponseFormat, UnusableReply, Usage
 from mex_pipeline.llm.prompts import Prompts, build_messages, example_values, reminder
+from mex_pipeline.services import answers_kept
 from mex_pipeline.services.async_endings import patiently
-from mex_pipeline.services.extractor import Extracted, ExtractorKind, Task
-from mex_pipeline.store import usage
+from mex_pipeline.services.extractor import Extracted, ExtractorKind, Task, Turnstile
+from mex_pipeline.services.thinking import helps_to_split
+from mex_pipeline.store import usage, workers
 from mex_pipeline.store.async_database import AsyncDatabase
 from mex_pipeline.store.sql import Statement
 
@@ -36,13 +38,12 @@ class FormatMemory:
         self._known = cast("ResponseFormat | None", known)
         return self._known
 
-    async def learn(self, worked: ResponseFormat) -> None:
-        """Remember what worked now, when it is news."""
-        if worked != self._known:
-            self._known = worked
-            now = millis(self._clock.now())
-            async with self._db.transaction() as tx:
-                await tx.run(usage.learn_format(self._base_url, self._model, worked, now))
+    def learn(self, worked: ResponseFormat) -> list[Statement]:
+        """Return what remembers the format that worked now; nothing when it is no news."""
+        if worked == self._known:
+            return []
+        self._known = worked
+        return [usage.learn_format(self._base_url, self._model, worked, millis(self._clock.now()))]
 
 
 class _Unusable(Exception):
@@ -53,7 +54,11 @@ class _Unusable(Exception):
 
 
 class ModelExtractor:
-    """Reads with a model. Replies that arrived are kept until their job ends: nothing is paid twice (product P4)."""
+    """Reads with a model. Replies that arrived are kept until their job ends: nothing is paid twice (product P4).
+
+    Kept beside them, under keys of their own: that a chunk is not taken whole, and the last unusable answer about it.
+    `endpoint` is the scope whose failures an answer ends (services/pauses.py).
+    """
 
     kind: ExtractorKind = "model"
 
@@ -66,6 +71,7 @@ class ModelExtractor:
         schema: Schema,
         slots: list[str],
         formats: FormatMemory,
+        endpoint: str,
     ) -> None:
         self.name = llm.model
         self.examples = example_values(prompts)
@@ -73,59 +79,75 @@ class ModelExtractor:
         self._db = db
         self._clock = clock
         self._prompts = prompts
-        self._schema = schema
+        self._schema_version = schema.fingerprint
         self._slots = slots
         self._formats = formats
+        self._endpoint = endpoint
 
-    async def extract(self, chunk: Chunk, task: Task) -> Extracted:
-        """Return the judged candidates of one chunk; raises LLMUnavailable, LLMRejected, LLMBadReply."""
+    async def extract(self, chunk: Chunk, task: Task, turnstile: Turnstile) -> Extracted:
+        """Return the judged candidates of one chunk; raises LLMUnavailable, LLMRejected, LLMBadReply, NoFurtherCall."""
         key = self._key(chunk, task)
         kept = await self._db.first(usage.kept_reply(key))
         if kept is not None:
             with suppress(LLMBadReply):  # kept by a version that read it otherwise: asked again
                 return _extracted(parse_reply(kept), reused=True)
+        refused = await self._db.first(usage.kept_reply(answers_kept.split_key(key)))
+        if refused is not None:
+            raise answers_kept.refusal(refused)
+        try:
+            return _extracted(await self._answer(chunk, key, task, turnstile))
+        except (LLMRejected, LLMBadReply) as error:
+            if helps_to_split(error, chunk):
+                mark = answers_kept.split_mark(error)
+                await patiently(lambda: self._keep(answers_kept.split_key(key), mark, task))
+            raise
+
+    async def _answer(self, chunk: Chunk, key: str, task: Task, turnstile: Turnstile) -> ParsedReply:
+        """Ask, and once more with a reminder when the answer cannot be used (product H7); a refusal is no slip."""
         messages = build_messages(
             self._prompts, slots=self._slots, known=list(task.known), today=task.today, chunk=chunk
         )
         try:
-            return _extracted(await self._ask(messages, key, task))
+            return await self._ask(messages, key, task, turnstile)
         except _Unusable as unusable:
+            if unusable.cause.code == "llm_refusal":
+                raise unusable.cause from None
             again = [*messages, *reminder(self._prompts, unusable.text)]
         try:
-            return _extracted(await self._ask(again, key, task))
+            return await self._ask(again, key, task, turnstile)
         except _Unusable as unusable:
             raise unusable.cause from None
 
-    async def _ask(self, messages: list[Message], key: str, task: Task) -> ParsedReply:
+    async def _ask(self, messages: list[Message], key: str, task: Task, turnstile: Turnstile) -> ParsedReply:
         try:
-            completion = await self._llm.complete(messages)
+            async with turnstile():
+                completion = await self._llm.complete(messages)
         except LLMBadReply as error:
-            facts = error.params
-            if "prompt_tokens" in facts:
-                await self._spend(Usage(facts["model"], facts["prompt_tokens"], facts["completion_tokens"]), task)
-            raise _Unusable(error, "") from error
-        await self._formats.learn(completion.response_format)
+            raw = error.raw if isinstance(error, UnusableReply) else ""
+            raise await self._unusable(error, _spent(error), raw, "", key, task) from error
         try:
             parsed = parse_reply(completion.text)
         except LLMBadReply as error:
-            await self._spend(completion.usage, task)
-            raise _Unusable(error, completion.text) from error
+            raise await self._unusable(error, completion.usage, completion.text, completion.text, key, task) from error
         # The reply and its cost are one short transaction: after it, a crash cannot make this call be paid again.
-        await patiently(lambda: self._keep(key, completion, task))
+        beside = [self._cost(completion.usage, task), workers.answered(self._endpoint)]
+        beside += self._formats.learn(completion.response_format)
+        await patiently(lambda: self._keep(key, completion.text, task, *beside))
         faults.point("reply_kept")
         return parsed
 
-    async def _keep(self, key: str, completion: Completion, task: Task) -> None:
+    async def _unusable(
+        self, error: LLMBadReply, spent: Usage | None, raw: str, said: str, key: str, task: Task
+    ) -> _Unusable:
+        """Keep what came, so that a person can look at it, and put it on the books."""
+        cost = [] if spent is None else [self._cost(spent, task)]
+        await patiently(lambda: self._keep(answers_kept.raw_key(key), answers_kept.cut(raw), task, *cost))
+        return _Unusable(error, said)
+
+    async def _keep(self, key: str, text: str, task: Task, *beside: Statement) -> None:
         at = millis(self._clock.now())
         async with self._db.transaction() as tx:
-            await tx.run(
-                usage.keep_reply(key, task.job_id, task.source_file, completion.text, at),
-                self._cost(completion.usage, task),
-            )
-
-    async def _spend(self, spent: Usage, task: Task) -> None:
-        async with self._db.transaction() as tx:
-            await tx.run(self._cost(spent, task))
+            await tx.run(usage.keep_reply(key, task.job_id, task.source_file, text, at), *beside)
 
     def _cost(self, spent: Usage, task: Task) -> Statement:
         return usage.record(
@@ -139,7 +161,7 @@ class ModelExtractor:
             [[turn.key, turn.text, is_context] for _, turn, is_context in chunk.numbered],
             self._llm.model,
             self._prompts.version,
-            self._schema.fingerprint,
+            self._schema_version,
         ]
         return hashlib.sha256(json.dumps(identity, ensure_ascii=True).encode()).hexdigest()
 
@@ -150,3 +172,11 @@ class ModelExtractor:
 
 def _extracted(parsed: ParsedReply, *, reused: bool = False) -> Extracted:
     return Extracted(parsed.candidates, parsed.discarded, reused)
+
+
+def _spent(error: LLMBadReply) -> Usage | None:
+    """What an unusable answer cost, where the endpoint said so."""
+    facts = error.params
+    if "prompt_tokens" not in facts:
+        return None
+    return Usage(facts["model"], facts["prompt_tokens"], facts["completion_tokens"])

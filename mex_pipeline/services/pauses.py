@@ -2,14 +2,80 @@
 
 import os
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 from mex_pipeline import settings
+from mex_pipeline.app import OpenHome
+from mex_pipeline.clock import millis
 from mex_pipeline.errors import MexError
 from mex_pipeline.settings import LLMSettings
+from mex_pipeline.store import jobs, workers
+from mex_pipeline.store.sql import Statement
 
 EVERYTHING, MODEL = "*", "llm"
 """The scopes a person may pause; the program itself pauses one endpoint, `llm:<profile>`, or everything."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pause:
+    """One pause in force. `until` is in milliseconds, None until a person lifts it.
+
+    `reason` is `user`, or why the program paused: `llm_auth`, `llm_quota`, `llm_unknown_model`, `rate_limit`, `offline`,
+    `circuit`, `disk_full`.
+    """
+
+    scope: str
+    until: int | None
+    reason: str
+    by_person: bool
+
+    @property
+    def needs_person(self) -> bool:
+        """True for a pause that is there until somebody does something, false for one that ends by itself."""
+        return self.reason in workers.FOR_A_PERSON
+
+
+def current(app: OpenHome) -> list[Pause]:
+    """Return what holds jobs of the configured endpoint now: everything, all model work, or that endpoint alone."""
+    rows = app.db.all(workers.paused(millis(app.clock.now())))
+    here = (EVERYTHING, MODEL, endpoint_scope(app.settings.llm)) if rows else ()
+    return [
+        Pause(row["scope"], row["paused_until"], row["reason"] or "", row["reason"] == workers.USER)
+        for row in rows
+        if row["scope"] in here
+    ]
+
+
+def pause(app: OpenHome, scope: str, seconds: float | None) -> None:
+    """Pause everything (`*`) or all work with a model (`llm`) for a while, or until it is resumed."""
+    now = millis(app.clock.now())
+    until = None if seconds is None else now + int(1000 * seconds)
+    with app.db.transaction() as tx:
+        tx.run(workers.pause(scope, until, workers.USER, now))
+
+
+def resume(app: OpenHome, scope: str | None = None) -> int:
+    """Lift the pauses of a scope, a person's and the program's, and wake what they held; returns how many there were.
+
+    `llm` takes the pauses of single endpoints with it, None every pause.
+    """
+    now = millis(app.clock.now())
+    with app.db.transaction() as tx:
+        scopes = (EVERYTHING, MODEL) if scope is None else (scope,)
+        lifted = sum(tx.run(workers.lift(one, now)) for one in scopes)
+        tx.run(*(workers.resume(one) for one in scopes), *_woken(now))
+    return lifted
+
+
+def go_again(now: int) -> list[Statement]:
+    """Return what lets everything be tried again at once: the program's pauses go, a person's stay."""
+    return [workers.forget_faults(), *_woken(now)]
+
+
+def _woken(now: int) -> list[Statement]:
+    """A wake-up that came to nothing while its job was held is sent again."""
+    return [jobs.wake_held(now), jobs.forget_published()]
 
 
 def endpoint_scope(llm: LLMSettings) -> str:

@@ -3,7 +3,7 @@
 from mex_pipeline.domain.conversation import Chunk
 from mex_pipeline.domain.schema import Schema
 from mex_pipeline.rules_extractor.extract import extract
-from mex_pipeline.services.extractor import Extracted, ExtractorKind, Task
+from mex_pipeline.services.extractor import Extracted, ExtractorKind, Task, Turnstile
 
 
 class RuleExtractor:
@@ -16,7 +16,7 @@ class RuleExtractor:
     def __init__(self, schema: Schema) -> None:
         self._schema = schema
 
-    async def extract(self, chunk: Chunk, task: Task) -> Extracted:  # noqa: ARG002 - rules need no task
+    async def extract(self, chunk: Chunk, task: Task, turnstile: Turnstile) -> Extracted:  # noqa: ARG002 - no call
         """Return what the user said in so many words."""
         spoken = [(number, turn) for number, turn, is_context in chunk.numbered if not is_context]
         return Extracted(tuple(extract(spoken, self._has_slot)))

@@ -1,18 +1,26 @@
 """The ask phase: every chunk to the extractor, concurrently and bounded, then each candidate judged (product C2, C4, C11)."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
 
 from mex_pipeline.clock import from_iso
 from mex_pipeline.domain.candidate import About, Candidate, Discarded
+from mex_pipeline.domain.chunks import smaller
 from mex_pipeline.domain.conversation import Chunk
 from mex_pipeline.domain.evidence import Origin, is_echo, rests_on_assistant, verify
 from mex_pipeline.domain.rules import check_candidate
 from mex_pipeline.domain.schema import Schema
 from mex_pipeline.domain.when import in_absolute_time
-from mex_pipeline.services.extractor import Extracted, Extractor, Task
+from mex_pipeline.errors import LLMBadReply, LLMRejected, MexError
+from mex_pipeline.services.extractor import Extracted, Extractor, NoFurtherCall, Task
+from mex_pipeline.services.gate import Gate
+
+_NOT_TAKEN = {"llm_context_length": "too_long", "llm_refusal": "refused"}
+GIVE_UP_AFTER = 10
+"""Single turns not taken, and nothing answered yet: it is the endpoint or its limit, not the words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,54 +33,142 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
+class Skipped:
+    """A turn that no model would read, even alone; `reason` is `too_long` or `refused`. Never its words."""
+
+    message_key: str
+    said_at: str | None
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """A chunk as it was asked in the end, whole or in part, and what it gave."""
+
+    asked: Asked
+    extracted: Extracted
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """What the extractor gave for all chunks, in order, and the turns it would not read."""
+
+    answered: tuple[Answered, ...] = ()
+    skipped: tuple[Skipped, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Thought:
     """The candidates of a whole job that passed every check, the others with their reasons, and kept replies used."""
 
     candidates: tuple[Candidate, ...]
     discarded: tuple[Discarded, ...]
     reused: int
+    skipped: tuple[Skipped, ...] = ()
 
 
 async def think(
     extractor: Extractor,
     asked: tuple[Asked, ...],
     *,
+    gate: Gate,
     concurrency: int,
     on_done: Callable[[int], Awaitable[None]],
-) -> list[Extracted]:
-    """Return what the extractor gave for each chunk, in order; `on_done` is told how many are done.
+    on_sign: Callable[[], None] = lambda: None,
+) -> Heard:
+    """Return what the extractor gave for each chunk; `on_done` is told how many are done, `on_sign` that it goes on.
 
+    Calls pass the gate of the whole process; a job has at most `concurrency` before it, so that others come in between.
     When one chunk fails no further call is begun, but those under way end: their replies arrive and are kept, so that
     the retry does not pay for them again (product P4). Then the first error is raised.
     """
-    gate = asyncio.Semaphore(concurrency)
-    failed = asyncio.Event()
+    asking = _Asking(extractor, gate, on_sign)
+    own = asyncio.Semaphore(concurrency)
     done = 0
 
-    async def one(item: Asked) -> Extracted | None:
+    async def one(item: Asked) -> Heard:
         nonlocal done
-        async with gate:
-            if failed.is_set():
-                return None
+        async with own:
+            if asking.failed:
+                return Heard()
             try:
-                extracted = await extractor.extract(item.chunk, item.task)
+                heard = await asking.ask(item)
+                done += 1
+                await on_done(done)
+            except NoFurtherCall:
+                return Heard()
             except BaseException:
-                failed.set()
+                asking.failed = True
                 raise
-            done += 1
-            await on_done(done)
-            return extracted
+            return heard
 
     results = await asyncio.gather(*(one(item) for item in asked), return_exceptions=True)
     for result in results:
         if isinstance(result, BaseException):
             raise result
-    return [result for result in results if isinstance(result, Extracted)]
+    heard = _joined([result for result in results if isinstance(result, Heard)])
+    if asking.refusal is not None and not heard.answered:
+        raise LLMRejected(asking.refusal.code, **asking.refusal.params)
+    return heard
+
+
+class _Asking:
+    """The questions of one job: a chunk that is not taken whole is asked in smaller parts (queue §5.6)."""
+
+    def __init__(self, extractor: Extractor, gate: Gate, on_sign: Callable[[], None]) -> None:
+        self.failed = False
+        self.refusal: MexError | None = None
+        self._extractor = extractor
+        self._gate = gate
+        self._on_sign = on_sign
+        self._answered = self._skipped = 0
+
+    async def ask(self, item: Asked) -> Heard:
+        """Return what a chunk gave; raises the LLM errors, and NoFurtherCall once `failed` is set."""
+        try:
+            extracted = await self._extractor.extract(item.chunk, item.task, self._turnstile)
+        except (LLMRejected, LLMBadReply) as error:
+            if not helps_to_split(error, item.chunk):
+                raise
+            self._on_sign()
+            parts = smaller(item.chunk)
+            if not parts:
+                return self._skip(item, error)
+            return _joined([await self.ask(replace(item, chunk=part)) for part in parts])
+        self._on_sign()
+        self._answered += 1
+        return Heard((Answered(item, extracted),))
+
+    def _skip(self, item: Asked, error: MexError) -> Heard:
+        """Leave out the single turn of a chunk; raises when nothing at all seems to be taken."""
+        self.refusal = self.refusal or error
+        self._skipped += 1
+        if self._skipped >= GIVE_UP_AFTER and not self._answered:
+            raise LLMRejected(error.code, **error.params)
+        (turn,) = item.chunk.turns
+        return Heard(skipped=(Skipped(turn.key, turn.at, _NOT_TAKEN[error.code]),))
+
+    @asynccontextmanager
+    async def _turnstile(self) -> AsyncIterator[None]:
+        async with self._gate.place(self._on_sign):
+            if self.failed:
+                raise NoFurtherCall
+            yield
+
+
+def helps_to_split(error: MexError, chunk: Chunk) -> bool:
+    """True when a chunk that failed so may succeed in parts; a reply that was cut off is shorter for half the turns."""
+    return error.code in _NOT_TAKEN or (error.code == "llm_cut_off" and len(chunk.turns) > 1)
+
+
+def _joined(parts: list[Heard]) -> Heard:
+    return Heard(
+        tuple(one for part in parts for one in part.answered), tuple(one for part in parts for one in part.skipped)
+    )
 
 
 def judge(
-    extracted: list[Extracted],
-    asked: tuple[Asked, ...],
+    heard: Heard,
     schema: Schema,
     *,
     origin: Origin,
@@ -85,14 +181,16 @@ def judge(
     """
     kept: list[Candidate] = []
     discarded: list[Discarded] = []
-    for result, item in zip(extracted, asked, strict=True):
+    for answer in heard.answered:
+        item, result = answer.asked, answer.extracted
         discarded.extend(result.discarded)
         proposals = (one if about is None else replace(one, about=about) for one in result.candidates)
         verdicts = [_judged(one, item, schema, origin=origin, examples=examples) for one in proposals]
         discarded.extend(verdict for verdict in verdicts if isinstance(verdict, Discarded))
         passed = [verdict for verdict in verdicts if isinstance(verdict, Candidate)]
         kept.extend(sorted(passed, key=lambda one: _place(one, item.chunk)))
-    return Thought(tuple(kept), tuple(discarded), sum(result.reused for result in extracted))
+    reused = sum(answer.extracted.reused for answer in heard.answered)
+    return Thought(tuple(kept), tuple(discarded), reused, heard.skipped)
 
 
 def _judged(

@@ -1,8 +1,10 @@
 """SQL of `llm_usage`, `kept_replies` and `endpoints`: what calls cost, what they answered, how each endpoint is asked."""
 
-import uuid
-
+from mex_pipeline.domain.ids import new_id
 from mex_pipeline.store.sql import Query, Statement, value
+
+RAW, SPLIT = "raw:", "split:"
+"""How the keys begin of what is kept beside the replies, whose own keys are hexadecimal digits (services/answers_kept.py)."""
 
 
 def record(
@@ -13,7 +15,7 @@ def record(
         "INSERT INTO llm_usage (id, purpose, model, prompt_tokens, completion_tokens, created_at, job_id) "
         "VALUES (:id, :purpose, :model, :prompt, :completion, :now, :job_id)",
         {
-            "id": str(uuid.uuid4()),
+            "id": new_id(),
             "purpose": purpose,
             "model": model,
             "prompt": prompt_tokens,
@@ -58,9 +60,31 @@ def keep_reply(key: str, job_id: str, source_file: str, reply: str, at: int) -> 
     )
 
 
+def raw_answers(job_id: str) -> Query[str]:
+    """The unusable answers kept for a job, oldest first."""
+    return Query(
+        "SELECT reply FROM kept_replies WHERE job_id = :job_id AND key GLOB :keys ORDER BY kept_at, key",
+        {"job_id": job_id, "keys": f"{RAW}*"},
+        value("reply"),
+    )
+
+
+def drop_splits(source_file: str) -> Statement:
+    """Forget which chunks of a source were not taken whole: who asks again may have given the model more room."""
+    return Statement(
+        "DELETE FROM kept_replies WHERE source_file = :source_file AND key GLOB :keys",
+        {"source_file": source_file, "keys": f"{SPLIT}*"},
+    )
+
+
 def drop_replies(source_file: str) -> Statement:
     """Drop the kept replies of a source whose job has ended."""
     return Statement("DELETE FROM kept_replies WHERE source_file = :source_file", {"source_file": source_file})
+
+
+def drop_replies_of(job_id: str) -> Statement:
+    """Forget the replies that one job kept last."""
+    return Statement("DELETE FROM kept_replies WHERE job_id = :job_id", {"job_id": job_id})
 
 
 def response_format(base_url: str, model: str) -> Query[str]:

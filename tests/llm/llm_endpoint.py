@@ -108,3 +108,13 @@ def ask(*steps: Step, then: Step | None = None, messages: list[Message] = MESSAG
 def run(coroutine: Coroutine[Any, Any, T]) -> T:
     """Run a coroutine to its end in a loop of its own."""
     return asyncio.run(coroutine)
+
+
+def transport(answer: Callable[[httpx.Request], httpx.Response]) -> Any:
+    """A stand-in for `AsyncHTTPTransport.handle_async_request` that answers by itself."""
+
+    async def handle(self: Any, request: httpx.Request) -> httpx.Response:
+        await request.aread()
+        return answer(request)
+
+    return handle

@@ -13,7 +13,7 @@ from llm_endpoint import BASE_URL, ENDPOINT, KEY, MESSAGES, MODEL, ask, complete
 
 from mex_pipeline.errors import LLMBadReply, LLMRejected, LLMUnavailable, MexError
 from mex_pipeline.llm.answers import Answer, Asked, detail, read, retry_seconds
-from mex_pipeline.llm.port import Completion, Message
+from mex_pipeline.llm.port import Completion, Message, UnusableReply
 
 NOW = datetime(2026, 8, 6, 8, 30, tzinfo=UTC)
 USED = {"prompt_tokens": 120, "completion_tokens": 7}
@@ -65,8 +65,28 @@ def reading(status: int, body: Any, retry_after: str | None = None) -> MexError:
 def test_an_unusable_reply_is_named_and_its_tokens_are_known(answer: httpx.Response, code: str) -> None:
     """product C7, G3"""
     error = ask(answer).error
-    assert (type(error), error.code) == (LLMBadReply, code)
+    assert (type(error), error.code) == (UnusableReply, code)
     assert error.params == {"endpoint": ENDPOINT, "model": MODEL, **USED}
+
+
+@pytest.mark.parametrize(
+    ("answer", "raw"),
+    [
+        (completed('{"memories": [{"con', finish="length"), '{"memories": [{"con'),
+        (httpx.Response(200, text=HTML), HTML),
+    ],
+)
+def test_what_came_all_the_same_is_at_hand_but_in_no_fact_that_is_written_down(
+    answer: httpx.Response, raw: str
+) -> None:
+    """queue §5.6: the raw answer is kept for a person to look at; params end up in the job's row."""
+    error = ask(answer).error
+    assert error.raw == raw
+    assert raw not in str(error.params)
+
+
+def test_of_an_answer_without_text_the_whole_body_is_at_hand() -> None:
+    assert "Let me think" in ask(completed(None, reasoning_content="Let me think")).error.raw
 
 
 def test_without_reported_usage_an_unusable_reply_carries_none() -> None:
@@ -79,7 +99,7 @@ def test_without_reported_usage_an_unusable_reply_carries_none() -> None:
 def test_an_answer_that_is_no_json_object_is_not_an_api(body: str) -> None:
     """A wrong base_url often leads to somebody's web page."""
     error = ask(httpx.Response(200, text=body, headers={"content-type": "text/html"})).error
-    assert (type(error), error.code) == (LLMBadReply, "llm_not_an_api")
+    assert (type(error), error.code) == (UnusableReply, "llm_not_an_api")
     assert error.params == {"endpoint": ENDPOINT, "model": MODEL}
 
 

@@ -66,6 +66,13 @@ def test_only_an_unavailable_endpoint_is_asked_again(error: MexError) -> None:
     assert retried(lambda _: error) == (error, [])
 
 
+@pytest.mark.parametrize(("max_retries", "waits"), [(0, 0), (1, 1), (3, 1), (9, 1)])
+def test_queue_5_6_an_endpoint_that_is_not_reached_is_tried_twice(max_retries: int, waits: int) -> None:
+    result, waited = retried(lambda _: LLMUnavailable("llm_unreachable"), max_retries=max_retries)
+    assert isinstance(result, LLMUnavailable)
+    assert len(waited) == waits
+
+
 def test_an_error_of_our_own_is_not_swallowed() -> None:
     with pytest.raises(ZeroDivisionError):
         retried(lambda _: ZeroDivisionError())
