@@ -4,7 +4,6 @@ A lock is never taken on a database file: closing any descriptor of one would dr
 """
 
 import os
-import uuid
 from pathlib import Path
 
 from mex_pipeline.paths import PRIVATE_FILE
@@ -75,7 +74,7 @@ class Owner:
     """This process as an owner of jobs: a fresh name and a lock file that tells whether it lives."""
 
     def __init__(self, run: Path) -> None:
-        self.name = uuid.uuid4().hex[:12]
+        self.name = os.urandom(6).hex()
         self._path = run / f"{self.name}.lock"
         self._lock = FileLock(self._path)
         self._lock.acquire()

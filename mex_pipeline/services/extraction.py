@@ -14,17 +14,19 @@ from mex_pipeline.domain import known
 from mex_pipeline.domain.candidate import About
 from mex_pipeline.domain.evidence import Origin
 from mex_pipeline.domain.job import Ending, Job, JobState
-from mex_pipeline.errors import LeaseLost, MexError
+from mex_pipeline.errors import ExternalError, LeaseLost, MexError
 from mex_pipeline.services import async_endings, endings
 from mex_pipeline.services.commit import commit
+from mex_pipeline.services.deadlines import patience
 from mex_pipeline.services.extractor import Task
 from mex_pipeline.services.heartbeat import Interrupted, Runs
 from mex_pipeline.services.jobs import RESTORE
 from mex_pipeline.services.pauses import endpoint_scope
 from mex_pipeline.services.reading import Reading, read_source
 from mex_pipeline.services.restoring import restore
+from mex_pipeline.services.slots import is_suspect
 from mex_pipeline.services.thinking import Asked, Thought, judge, think
-from mex_pipeline.store import jobs, memories, usage
+from mex_pipeline.store import jobs, memories, migrations, usage
 from mex_pipeline.store.tokens import segment
 
 RECENT_RECORDS = 10
@@ -33,56 +35,81 @@ RECENT_RECORDS = 10
 async def execute(app: AsyncApp, job_id: str, runs: Runs) -> bool:
     """Run a job if it can be claimed now, and end it whatever happens; False when somebody else has it or it must wait.
 
-    Every error becomes the job's state (docs/jobs.md); nothing is raised but cancellation of the surrounding task.
+    Every error becomes the job's state (docs/jobs.md); nothing is raised but cancellation of the surrounding task, and
+    DatabaseNewer before anything is written.
     """
-    job = await _claim(app, job_id, runs.owner)
+    job = await _claim(app, job_id, runs)
     if job is None:
         return False
     faults.point("claimed")
-    runs.begin(job)
+    runs.begin(job, patience(app.settings.llm, asks_model=app.extractor.kind == "model"))
     try:
-        ending = await _ending(app, job, runs)
+        ending, endpoint = await _ending(app, job, runs), endpoint_scope(app.settings.llm)
         faults.point("ended")
-        if ending is not None and not await async_endings.leave(app.db, job, ending, _now(app)):
+        if ending is not None and not await _leave(app, job, ending, endpoint, runs):
             await _forget_replies(app, job)
     except asyncio.CancelledError:
-        # Interrupted at the terminal: a foreground job ends, one of the background goes back to the queue.
-        back = Ending(JobState.QUEUED, "shutdown", available_at=_now(app), gives_back=True)
-        ending = Ending(JobState.CANCELLED, "user") if job.is_foreground else back
-        await asyncio.shield(async_endings.leave(app.db, job, ending, _now(app)))
+        # In a worker's thread nobody cancels a run but an event loop that SystemExit ends: that is a crash.
+        if not runs.slots.is_held():
+            await asyncio.shield(async_endings.leave(app.db, job, _interrupted(job, _now(app)), _now(app)))
         raise
     finally:
         runs.end(job)
     return True
 
 
-async def _claim(app: AsyncApp, job_id: str, owner: str) -> Job | None:
+async def _claim(app: AsyncApp, job_id: str, runs: Runs) -> Job | None:
     now = _now(app)
     async with app.db.transaction() as tx:
+        structure = await tx.first(migrations.version_query())
+        migrations.refuse_newer(structure, app.home.database)
         found = await tx.first(jobs.one(job_id))
-        heed = found is not None and not found.is_foreground
-        job = await tx.first(
-            jobs.claim(job_id, owner, now, __version__, heed_pause=heed, endpoint=endpoint_scope(app.settings.llm))
-        )
-        if job is not None:
-            await tx.run(jobs.event(job.id, now, "claimed", job.fence, owner))
+        if found is None or (is_suspect(found) and not runs.slots.is_alone()):
+            return None  # it became a suspect since its thread looked: the next wake-up finds it one
+        scope, heed = endpoint_scope(app.settings.llm), not found.is_foreground
+        job = await tx.first(jobs.claim(job_id, runs.owner, now, __version__, heed_pause=heed, endpoint=scope))
+        if job is None:
+            await tx.run(jobs.wake_later(job_id, now, scope))
+        else:
+            await tx.run(jobs.event(job.id, now, "claimed", job.fence, runs.owner))
     return job
 
 
+def _interrupted(job: Job, now: int) -> Ending:
+    """Interrupted at the terminal: a foreground job ends, one of the background goes back to the queue."""
+    if job.is_foreground:
+        return Ending(JobState.CANCELLED, "user")
+    return Ending(JobState.QUEUED, "shutdown", available_at=now, gives_back=True)
+
+
+async def _leave(app: AsyncApp, job: Job, ending: Ending, endpoint: str, runs: Runs) -> bool:
+    """Write how a run ended; what cannot be written now is left to the watch, which takes the job back (docs/jobs.md)."""
+    try:
+        return await async_endings.leave(app.db, job, ending, _now(app), endpoint)
+    except ExternalError:
+        runs.owe(job, ending)
+        raise
+
+
 async def _forget_replies(app: AsyncApp, job: Job) -> None:
-    """Drop what a run kept whose row is gone: `mex clear` left nothing of it, so nothing may come after."""
+    """Drop what a run kept after its job had ended: `mex clear` left nothing of it, or another worker was faster."""
     async with app.db.transaction() as tx:
-        if job.lock_key and await tx.first(jobs.one(job.id)) is None:
-            await tx.run(usage.drop_replies(job.lock_key))
+        row = await tx.first(jobs.one(job.id))
+        if row is None or row.state in (JobState.SUCCEEDED, JobState.CANCELLED):
+            await tx.run(usage.drop_replies_of(job.id))
 
 
 async def _ending(app: AsyncApp, job: Job, runs: Runs) -> Ending | None:
-    """Do the work; None when the commit has ended the job itself."""
+    """Do the work; None when the commit has ended the job itself, or nothing may be written any more."""
     try:
-        await runs.guard(job, restore(app, job) if job.kind == RESTORE else _run(app, job))
+        await runs.guard(job, restore(app, job) if job.kind == RESTORE else _run(app, job, runs))
     except Interrupted as stop:
+        if stop.why == "hands_off":
+            return None
         if stop.why == "cancelled":
             return Ending(JobState.CANCELLED, "user")
+        if stop.why == "stuck":
+            return endings.for_crash(job, _now(app), how="rescued:stuck")
         return Ending(JobState.QUEUED, "shutdown", available_at=_now(app), gives_back=True)
     except LeaseLost:
         # Cancelled inside the commit, or taken over: the guard of the next move tells the two apart.
@@ -94,9 +121,10 @@ async def _ending(app: AsyncApp, job: Job, runs: Runs) -> Ending | None:
     return None
 
 
-async def _run(app: AsyncApp, job: Job) -> None:
+async def _run(app: AsyncApp, job: Job, runs: Runs) -> None:
     reading = await read_source(app, job)
     faults.point("read")
+    runs.progressed(job)
     if not reading.chunks:
         await _commit(app, job, reading, Thought((), (), 0), 0)
         return
@@ -106,9 +134,17 @@ async def _run(app: AsyncApp, job: Job) -> None:
         async with app.db.transaction() as tx:
             if await tx.run(jobs.progress(job, done, len(asked), "asking")) != 1:
                 raise LeaseLost(id=job.id)  # no further call for a job that was taken over, or cleared away
+        runs.progressed(job)
 
     await on_done(0)
-    extracted = await think(app.extractor, asked, concurrency=app.settings.llm.concurrency, on_done=on_done)
+    heard = await think(
+        app.extractor,
+        asked,
+        gate=app.calls,
+        concurrency=app.settings.llm.concurrency,
+        on_done=on_done,
+        on_sign=lambda: runs.progressed(job),
+    )
     faults.point("asked")
     transcript = reading.transcript
     origin = Origin(
@@ -122,7 +158,7 @@ async def _run(app: AsyncApp, job: Job) -> None:
     about = About.OTHER if job.payload.get("subject") == "other" else None
     # In a thread: on a huge session the checks take seconds, and a cancel must be heard meanwhile.
     thought = await asyncio.to_thread(
-        judge, extracted, asked, app.schema, origin=origin, examples=app.extractor.examples, about=about
+        judge, heard, app.schema, origin=origin, examples=app.extractor.examples, about=about
     )
     await _commit(app, job, reading, thought, withheld)
 

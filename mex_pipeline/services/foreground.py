@@ -31,10 +31,3 @@ async def drive(app: App, job_id: str, run: Callable[[], Awaitable[bool]]) -> No
             return
         rescue_dead(app)
         await asyncio.sleep(LOOK_SECONDS)
-
-
-def give_up(app: App, job_id: str, reason: str) -> None:
-    """Cancel a foreground job that could not begin or end here: it is not run later unasked (product C8)."""
-    job = jobs.get(app.db, job_id)
-    if job.is_foreground and not job.state.is_final:
-        jobs.cancel(app, job_id, reason=reason)

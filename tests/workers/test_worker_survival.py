@@ -241,7 +241,7 @@ def test_a_second_worker_leaves_at_once_and_an_extra_one_stays(tmp_path: Path) -
         second = subprocess.run(
             [sys.executable, "-m", "mex_workers"], capture_output=True, text=True, timeout=30, check=False
         )
-        assert (second.returncode, second.stderr) == (0, "A worker is running.\n")
+        assert (second.returncode, second.stdout, second.stderr) == (0, "A worker is running.\n", "")
         with worker("--extra"):
             until(lambda: len(mex("worker", "status", "--json").json["workers"]) == 2)
 
