@@ -1,6 +1,6 @@
 """The one transaction of an extraction: memories, history, sources, cursor, seen messages, job state (product C2, C3)."""
 
-import uuid
+from dataclasses import asdict
 from typing import Any
 
 from mex_pipeline import faults
@@ -8,17 +8,21 @@ from mex_pipeline.app import AsyncApp
 from mex_pipeline.clock import iso, millis
 from mex_pipeline.domain.candidate import Candidate, Discarded
 from mex_pipeline.domain.changes import Add, ChangeSet, Retire, Revise
+from mex_pipeline.domain.ids import new_id
 from mex_pipeline.domain.job import MAX_ATTEMPTS, Ending, Job, JobState, Outcome, Trigger
 from mex_pipeline.domain.memory import Confidence, Memory
 from mex_pipeline.domain.reconcile import Snapshot, reconcile
 from mex_pipeline.domain.text import normalised
-from mex_pipeline.errors import LeaseLost, SourceGone, SourceUnreadable
-from mex_pipeline.services.reading import Reading, size_of
+from mex_pipeline.errors import LeaseLost
+from mex_pipeline.services.reading import Reading
 from mex_pipeline.services.results import discarded_plain, memory_plain
 from mex_pipeline.services.thinking import Thought
 from mex_pipeline.store import changes, cursors, jobs, memories, sources, usage
 from mex_pipeline.store.async_database import AsyncDatabase
 from mex_pipeline.store.sql import Statement
+
+LIVELY_MS = int(1000 * faults.seconds("MEX_TEST_LIVELY", 600.0))
+"""How long a session that is being written to is left alone between two extractions nobody asked for."""
 
 
 async def commit(app: AsyncApp, job: Job, reading: Reading, thought: Thought, *, withheld: int = 0) -> None:
@@ -32,7 +36,7 @@ async def commit(app: AsyncApp, job: Job, reading: Reading, thought: Thought, *,
     async with app.db.transaction() as tx:
         candidates, late = await _not_taken(tx, reading, thought.candidates, app.extractor.kind)
         snapshot = await _snapshot(tx, reading, candidates, now)
-        decided = reconcile(candidates, snapshot, app.schema, now=now, new_id=lambda: str(uuid.uuid4()))
+        decided = reconcile(candidates, snapshot, app.schema, now=now, new_id=new_id)
         discarded = (*thought.discarded, *late, *decided.discarded)
         faults.point("commit_begun")
         await tx.run(*changes.statements(decided, now=now, job_id=job.id))
@@ -40,14 +44,17 @@ async def commit(app: AsyncApp, job: Job, reading: Reading, thought: Thought, *,
         await tx.run(*_progress_of_source(app, job, reading, now, at))
         spent = await tx.first(usage.of_job(job.id)) or {}
         result = _result(app, reading, decided, discarded, spent | {"reused": thought.reused}, withheld)
+        result |= {"skipped_turns": [asdict(one) for one in thought.skipped]}
         outcome, reason = _outcome(reading, decided, discarded)
         ending = Ending(JobState.SUCCEEDED, reason, outcome, result=result)
         if await tx.run(jobs.leave(job, ending, None, at)) != 1:
             raise LeaseLost(id=job.id)
         await tx.run(jobs.wake_followers(job.lock_key), jobs.event(job.id, at, "succeeded", job.fence, outcome))
-        follow_up = _follow_up(job, reading, at)
-        if follow_up is not None:
+        follow_up = _follow_up(app, job, reading, at)
+        # One that waits already reads all of it, and no later than it was asked to.
+        if follow_up is not None and await tx.first(jobs.waiting_sibling(job)) is None:
             await tx.first(jobs.insert_or_merge(follow_up))
+            await tx.run(jobs.event(follow_up.id, at, "queued"))
     faults.point("committed")
 
 
@@ -86,6 +93,7 @@ def _progress_of_source(app: AsyncApp, job: Job, reading: Reading, now: str, at:
         str(reading.path),
         kind,
         transcript.cursor,
+        looked_size=reading.looked_size,
         agent=transcript.agent,
         session_id=transcript.session_id,
         project=transcript.project,
@@ -95,23 +103,33 @@ def _progress_of_source(app: AsyncApp, job: Job, reading: Reading, now: str, at:
     return [advance, *marks, *done]
 
 
-def _follow_up(job: Job, reading: Reading, at: int) -> Job | None:
-    """A job for what was written to the source while this one ran (product H6); None when it has not changed."""
+def _follow_up(app: AsyncApp, job: Job, reading: Reading, at: int) -> Job | None:
+    """A job for what this one did not read: written meanwhile, or held back (product H6); None when there is nothing.
+
+    What was written meanwhile is read at once, what is held when the file will have been quiet. A follow-up that has to
+    follow itself meets a session that lives: it waits ten minutes, so that no session is extracted every minute (H15).
+    """
     if reading.path is None or reading.looked_size is None or not reading.moves_cursor:
         return None
     try:
-        grown = size_of(reading.path) != reading.looked_size
-    except (SourceGone, SourceUnreadable):
+        now_is = reading.path.stat()
+    except OSError:
         return None  # it vanished, but what it held has been read: nothing follows
-    if not grown:
+    has_grown = now_is.st_size != reading.looked_size
+    if not has_grown and not reading.leaves_turns:
         return None
+    quiet_at = int(1000 * (now_is.st_mtime + app.settings.extraction.quiet_seconds))
+    longest = max(LIVELY_MS, 1000 * app.settings.extraction.quiet_seconds)
+    available_at = at if has_grown else min(max(at, quiet_at), at + longest)
+    if job.trigger is Trigger.FOLLOW_UP:
+        available_at = max(available_at, at + LIVELY_MS)
     return Job(
-        id=str(uuid.uuid4()),
+        id=new_id(),
         kind=job.kind,
         payload=job.payload,
         state=JobState.QUEUED,
         trigger=Trigger.FOLLOW_UP,
-        available_at=at,
+        available_at=available_at,
         created_at=at,
         max_attempts=MAX_ATTEMPTS,
         priority=0,

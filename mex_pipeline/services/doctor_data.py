@@ -5,19 +5,15 @@ import shlex
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
 
-from mex_pipeline import lease
 from mex_pipeline.app import App
 from mex_pipeline.clock import iso
-from mex_pipeline.domain.job import JobState
 from mex_pipeline.domain.memory import Event, Memory
 from mex_pipeline.domain.schema import Schema, Slot
 from mex_pipeline.domain.structured import parse_content
 from mex_pipeline.errors import DatabaseDamaged, ExternalError, InvalidContent, InvalidSlot, MexError
-from mex_pipeline.services import jobs, workers
+from mex_pipeline.services import doctor_jobs, jobs, workers
 from mex_pipeline.services.findings import FIX, SCHEMA_CHECKS, Check, Item, Status, found
-from mex_pipeline.services.rescue import rescue_dead
 from mex_pipeline.store import doctor, export, memories
-from mex_pipeline.store import jobs as job_rows
 
 _BEGINNINGS = (Event.ADD, Event.IMPORT)
 _SAY_CONTENT = (Event.ADD, Event.IMPORT, Event.UPDATE)
@@ -31,7 +27,7 @@ def checks(app: App, *, schema_is_known: bool) -> Iterator[Check]:
     for name in SCHEMA_CHECKS:
         yield _guarded(name, _bound(against_schema[name], app)) if schema_is_known else _skipped(name, "no_schema")
     yield _guarded("history", lambda: _history(app))
-    yield _guarded("jobs", lambda: _jobs(app))
+    yield _guarded("jobs", lambda: doctor_jobs.check(app))
     yield _guarded("worker", lambda: _worker(app))
 
 
@@ -50,7 +46,7 @@ def repair(app: App) -> dict[str, int]:
             with app.db.transaction() as tx:
                 tx.run(doctor.rebuild_index())
             done["search_index"] = 1
-        done["jobs"] = rescue_dead(app)
+        done["jobs"] = doctor_jobs.repair(app)
     except (MexError, OSError):
         pass  # the check that follows says what is wrong
     return done
@@ -178,24 +174,6 @@ def _differs(one: doctor.Traced) -> bool:
         now = asdict(one.memory)
         return any(now[name] != value for name, value in one.last_state.items() if name in now)
     return one.last_event in _SAY_CONTENT and one.last_content not in (None, one.memory.content)
-
-
-def _jobs(app: App) -> Check:
-    stranded = [
-        Item("job_stranded", {"id": job.id}, (FIX,))
-        for job in app.db.all(job_rows.running())
-        if not lease.is_held(app.home.run / f"{job.lease_owner}.lock")
-    ]
-    waiting = [
-        Item("job_waits", {"id": job.id, "reason": job.reason}, (_remedy(job.reason), f"mex jobs retry {job.id}"))
-        for job in jobs.page(app, states=(JobState.QUEUED, JobState.RETRYING), limit=jobs.MAX_LIMIT)
-        if job.reason in jobs.PAUSED_REASONS or job.reason == jobs.SETTINGS
-    ]
-    return found("jobs", stranded + waiting, Status.PROBLEM if stranded else Status.WARNING)
-
-
-def _remedy(reason: str) -> str:
-    return "mex schema --check" if reason == jobs.SETTINGS else "mex config llm"
 
 
 def _worker(app: App) -> Check:

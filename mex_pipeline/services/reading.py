@@ -1,17 +1,19 @@
 """The read phase of an extraction: the turns that are new, cut into chunks (product C2, H4, H6)."""
 
 import asyncio
+import math
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from mex_pipeline.adapters import registry
 from mex_pipeline.adapters.plain import parse_plain
 from mex_pipeline.app import AsyncApp
-from mex_pipeline.clock import iso_of_millis
+from mex_pipeline.clock import from_iso, iso_of_millis
 from mex_pipeline.domain.chunks import cut
 from mex_pipeline.domain.conversation import Chunk, Cursor, Transcript, Turn, settled
 from mex_pipeline.domain.job import Job
-from mex_pipeline.errors import SourceGone, SourceUnreadable
+from mex_pipeline.errors import SourceFormat, SourceGone, SourceUnreadable
 from mex_pipeline.services.jobs import IMPORT
 from mex_pipeline.services.transcripts import read
 from mex_pipeline.store import cursors, jobs
@@ -23,8 +25,10 @@ RULES_CHUNK_TOKENS = 1_000_000_000
 class Reading:
     """What one read of a job's source gave. `path` is None for given text.
 
-    `moves_cursor` says that the source may grow: its cursor is moved and its messages are marked as seen. Given text and
-    an imported file are read once and leave neither (seed 004 §6.4).
+    `looked_size` is how long the source was in bytes when it was read. `leaves_turns` says that it holds turns behind
+    the end of this reading, which another job must read. `moves_cursor` says that the source may grow: its cursor is
+    moved and its messages are marked as seen. Given text and an imported file are read once and leave neither (seed 004
+    §6.4).
     """
 
     transcript: Transcript
@@ -33,6 +37,7 @@ class Reading:
     since: Cursor
     path: Path | None
     looked_size: int | None
+    leaves_turns: bool = False
     moves_cursor: bool = True
 
     @property
@@ -51,21 +56,56 @@ async def read_source(app: AsyncApp, job: Job) -> Reading:
     path = Path(job.payload["path"])
     adapter = registry.find(job.payload["adapter"])
     moves_cursor = job.kind != IMPORT
-    position = cursors.position(str(path), app.extractor.kind, adapter.name)
+    kind = app.extractor.kind
+    position = cursors.position(str(path), kind, adapter.name)
     since = (await app.db.first(position) or Cursor()) if moves_cursor else Cursor()
     size = await asyncio.to_thread(size_of, path)
-    transcript = await asyncio.to_thread(
-        read, path, adapter, since, quiet_seconds=app.settings.extraction.quiet_seconds, until=job.end_off
-    )
+    is_still = moves_cursor and await _has_been_still(app, path, size)
+    quiet_seconds = -math.inf if is_still else app.settings.extraction.quiet_seconds
+    look = partial(read, path, adapter, quiet_seconds=quiet_seconds)
+    try:
+        transcript = await asyncio.to_thread(look, since, until=job.end_off)
+    except (SourceFormat, SourceUnreadable):
+        await _fix_end(app, job, None, size)  # a size that cannot be read is not swept again (product H6)
+        raise
     if job.end_off is None:
-        async with app.db.transaction() as tx:
-            await tx.run(jobs.fix_end(job, transcript.cursor.off, size))
+        await _fix_end(app, job, transcript.cursor.off, size)
+    rest = transcript if job.end_off is None else await asyncio.to_thread(look, transcript.cursor)
     turns = settled(transcript) if moves_cursor else transcript.turns
     keys = [turn.key for turn in turns] if moves_cursor else []
-    known = set(await app.db.all(cursors.seen(transcript.agent, keys, app.extractor.kind)))
+    known = set(await app.db.all(cursors.seen(transcript.agent, keys, kind)))
     new = tuple(turn for turn in turns if turn.key not in known)
-    looked = size if job.end_size is None else job.end_size
-    return Reading(transcript, new, _chunks(app, turns, new), since, path, looked, moves_cursor=moves_cursor)
+    return Reading(
+        transcript,
+        new,
+        _chunks(app, turns, new),
+        since,
+        path,
+        size if job.end_off is None else job.end_size,
+        leaves_turns=_leaves_turns(rest, transcript.cursor, is_still=is_still),
+        moves_cursor=moves_cursor,
+    )
+
+
+def _leaves_turns(rest: Transcript, cursor: Cursor, *, is_still: bool) -> bool:
+    """True when there are turns behind the cursor that will be read once they are settled.
+
+    What is held although the source is still is not counted, or job after job would be sent after it for ever.
+    """
+    return any(turn.end > cursor.off and not (turn.held and is_still) for turn in rest.turns)
+
+
+async def _has_been_still(app: AsyncApp, path: Path, size: int) -> bool:
+    """True when the last look, long enough ago, saw the same size: it is quiet then, whatever clock its file has."""
+    last_size, looked_at = await app.db.first(cursors.last_look(str(path), app.extractor.kind)) or (None, "")
+    if size != last_size:
+        return False
+    return (app.clock.now() - from_iso(looked_at)).total_seconds() >= app.settings.extraction.quiet_seconds
+
+
+async def _fix_end(app: AsyncApp, job: Job, end_off: int | None, size: int) -> None:
+    async with app.db.transaction() as tx:
+        await tx.run(jobs.fix_end(job, end_off, size))
 
 
 def _from_text(app: AsyncApp, job: Job) -> Reading:

@@ -17,23 +17,37 @@ def position(source_file: str, extractor: str, agent: str) -> Query[Cursor]:
     )
 
 
+def last_look(source_file: str, extractor: str) -> Query[tuple[int | None, str]]:
+    """(size of the source when it was last read, when that was): what tells whether it has grown since (product H6)."""
+    return Query(
+        "SELECT looked_size, last_extracted_at FROM extraction_state "
+        "WHERE source_file = :source_file AND extractor = :extractor",
+        {"source_file": source_file, "extractor": extractor},
+        lambda row: (row["looked_size"], row["last_extracted_at"]),
+    )
+
+
 def advance(
     source_file: str,
     extractor: str,
     cursor: Cursor,
     *,
+    looked_size: int | None,
     agent: str,
     session_id: str | None,
     project: str | None,
     now: str,
 ) -> Statement:
-    """Move the cursor; it moves once, in the commit of the extraction (product H6)."""
+    """Move the cursor; it moves once, in the commit of the extraction (product H6).
+
+    `looked_size` is how long the source was when it was read, in bytes.
+    """
     return Statement(
         "INSERT INTO extraction_state "
-        "(source_file, extractor, last_position, last_extracted_at, agent, session_id, project, cursor) "
-        "VALUES (:source_file, :extractor, :last_position, :now, :agent, :session_id, :project, :cursor) "
+        "(source_file, extractor, last_position, last_extracted_at, agent, session_id, project, cursor, looked_size) "
+        "VALUES (:source_file, :extractor, :last_position, :now, :agent, :session_id, :project, :cursor, :looked_size) "
         "ON CONFLICT (source_file, extractor) DO UPDATE SET last_position = :last_position, last_extracted_at = :now, "
-        "agent = :agent, session_id = :session_id, project = :project, cursor = :cursor",
+        "agent = :agent, session_id = :session_id, project = :project, cursor = :cursor, looked_size = :looked_size",
         {
             "source_file": source_file,
             "extractor": extractor,
@@ -43,7 +57,16 @@ def advance(
             "session_id": session_id,
             "project": project,
             "cursor": cursor.to_json(),
+            "looked_size": looked_size,
         },
+    )
+
+
+def rewind(source_file: str, extractor: str) -> Statement:
+    """Have a source read from its beginning again; what was extracted is told by its messages."""
+    return Statement(
+        "DELETE FROM extraction_state WHERE source_file = :source_file AND extractor = :extractor",
+        {"source_file": source_file, "extractor": extractor},
     )
 
 

@@ -6,13 +6,14 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Self, TypeVar
 
-from mex_pipeline.domain.selection import folded
+from mex_pipeline import faults
+from mex_pipeline.domain.folding import folded
 from mex_pipeline.errors import DatabaseBusy, DatabaseDamaged, ExternalError, InvalidInput, MexError
 from mex_pipeline.store.sql import Query, Statement, groups
 
 T = TypeVar("T")
 
-BUSY_SECONDS = 5.0
+BUSY_SECONDS = faults.seconds("MEX_TEST_BUSY", 5.0)
 # FULL, so that a printed job id and a commit survive a power cut (product D6).
 PRAGMAS = "PRAGMA synchronous = FULL; PRAGMA temp_store = MEMORY;"
 FOLDED = ("folded", 1, folded)

@@ -1,9 +1,9 @@
 """SQL of the `history` table (seed 004 ADR-7; product B8)."""
 
 import json
-import uuid
 from collections.abc import Iterable
 
+from mex_pipeline.domain.ids import new_id
 from mex_pipeline.domain.memory import Actor, Event, HistoryEntry
 from mex_pipeline.store.memories import ACTIVE
 from mex_pipeline.store.sql import Query, Row, Statement, value
@@ -19,7 +19,7 @@ def append(entry: HistoryEntry) -> Statement:
     return Statement(
         _INSERT,
         {
-            "id": str(uuid.uuid4()),
+            "id": new_id(),
             "memory_id": entry.memory_id,
             "event": entry.event,
             "old_content": entry.old_content,

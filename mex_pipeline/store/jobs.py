@@ -3,10 +3,12 @@
 import json
 from typing import Any
 
-from mex_pipeline.domain.job import KEPT_ERRORS, Ending, Job, JobState, Outcome, Trigger
+from mex_pipeline import faults
+from mex_pipeline.domain.job import KEPT_ERRORS, PAYLOAD_V, Ending, Job, JobState, Outcome, Trigger
 from mex_pipeline.store.sql import Query, Row, Statement, value, where
+from mex_pipeline.store.workers import FOR_A_PERSON
 
-REPUBLISH_MS = 60_000
+REPUBLISH_MS = int(1000 * faults.seconds("MEX_TEST_REPUBLISH", 60))
 MAX_WAIT_MS = 1_800_000
 
 _PLAIN = (
@@ -16,11 +18,14 @@ _PLAIN = (
     "worker_version",
 )  # fmt: skip
 _WAITING = "state IN ('queued', 'retrying')"
-_NOT_PAUSED = (
-    "NOT EXISTS (SELECT 1 FROM queue_control c WHERE c.paused_until > :now "
-    "AND (c.scope = '*' OR (c.scope IN ('llm', :endpoint) AND jobs.kind IN ('extract', 'import'))))"
+_PAUSED = (
+    "SELECT 1 FROM queue_control c WHERE (c.paused_until > :now OR c.paused_until IS NULL) "
+    "AND (c.scope = '*' OR (c.scope IN ('llm', :endpoint) AND jobs.kind IN ('extract', 'import')))"
 )
-"""`:endpoint` is the scope of the configured endpoint (services/pauses.py)."""
+"""`:endpoint` is the scope of the configured endpoint (services/pauses.py); NULL is until a person resumes."""
+_NOT_PAUSED = f"NOT EXISTS ({_PAUSED})"
+_NEEDS_NOBODY = f"NOT EXISTS ({_PAUSED} AND c.reason IN {FOR_A_PERSON})"
+_READABLE = f"payload_v <= {PAYLOAD_V}"
 _KEY_IDLE = "NOT EXISTS (SELECT 1 FROM jobs r WHERE r.state = 'running' AND r.lock_key = jobs.lock_key)"
 
 
@@ -42,8 +47,8 @@ def insert_or_merge(job: Job) -> Query[tuple[str, bool]]:
     """Insert a queued job, or merge it into the one that waits for the same source; (id, was merged).
 
     A retrying row keeps its wait, so that many requests do not hammer a failing endpoint; a person who waits in the
-    foreground may ask at once. The newest request says how to read the source, and one of the background makes of a
-    foreground job one that is retried.
+    foreground may ask at once. A wake-up under way may come too early for the new time, so another one is sent. The
+    newest request says how to read the source, and one of the background makes of a foreground job one that is retried.
     """
     return Query(
         "INSERT INTO jobs (id, kind, payload, payload_v, given_text, state, priority, available_at, first_enqueued_at, "
@@ -52,6 +57,7 @@ def insert_or_merge(job: Job) -> Query[tuple[str, bool]]:
         ":dedup_key, :lock_key, :batch_id, :trigger, :max_attempts, :created_at) "
         f"ON CONFLICT (dedup_key) WHERE {_WAITING} AND dedup_key IS NOT NULL DO UPDATE SET "
         "coalesced = coalesced + 1, priority = max(priority, excluded.priority), payload = excluded.payload, "
+        "payload_v = excluded.payload_v, published_at = NULL, "
         "trigger = CASE trigger WHEN 'foreground' THEN excluded.trigger ELSE trigger END, "
         "max_attempts = max(max_attempts, excluded.max_attempts), available_at = CASE "
         "WHEN excluded.trigger = 'foreground' THEN excluded.available_at "
@@ -84,7 +90,7 @@ def claim(job_id: str, owner: str, now: int, version: str, *, heed_pause: bool, 
     return Query(
         "UPDATE jobs SET state = 'running', attempt = attempt + 1, fence = fence + 1, lease_owner = :owner, "
         "started_at = :now, worker_version = :version, reason = NULL, progress_note = NULL "
-        f"WHERE id = :id AND {_WAITING} AND available_at <= :now AND cancel_requested = 0 AND {_KEY_IDLE} "
+        f"WHERE id = :id AND {_WAITING} AND {_READABLE} AND available_at <= :now AND cancel_requested = 0 AND {_KEY_IDLE} "
         f"AND (:heed = 0 OR {_NOT_PAUSED}) RETURNING *",
         {
             "id": job_id,
@@ -115,7 +121,7 @@ def progress(job: Job, done: int, total: int, note: str) -> Statement:
     )
 
 
-def fix_end(job: Job, end_off: int, end_size: int) -> Statement:
+def fix_end(job: Job, end_off: int | None, end_size: int) -> Statement:
     """Fix where this job stops reading, so that a retry sees the same turns (product H6)."""
     return Statement(
         "UPDATE jobs SET end_off = :end_off, end_size = :end_size WHERE id = :id AND fence = :fence AND state = 'running'",
@@ -190,7 +196,7 @@ def waiting_sibling(job: Job) -> Query[str]:
 def due(now: int, endpoint: str = "") -> Query[tuple[str, int]]:
     """(id, priority) of the jobs the relay should publish now, best first."""
     return Query(
-        f"SELECT id, priority FROM jobs WHERE {_WAITING} AND available_at <= :now AND cancel_requested = 0 "
+        f"SELECT id, priority FROM jobs WHERE {_WAITING} AND {_READABLE} AND available_at <= :now AND cancel_requested = 0 "
         f"AND (published_at IS NULL OR published_at < :stale) AND {_KEY_IDLE} AND {_NOT_PAUSED} "
         "ORDER BY priority DESC, available_at, seq LIMIT 200",
         {"now": now, "stale": now - REPUBLISH_MS, "endpoint": endpoint},
@@ -198,9 +204,20 @@ def due(now: int, endpoint: str = "") -> Query[tuple[str, int]]:
     )
 
 
-def mark_published(job_id: str, now: int) -> Statement:
-    """Note that a wake-up was sent; it is sent again when nothing came of it."""
-    return Statement(f"UPDATE jobs SET published_at = :now WHERE id = :id AND {_WAITING}", {"id": job_id, "now": now})
+def mark_published(job_id: str, now: int, endpoint: str = "") -> Statement:
+    """Note that a wake-up was sent; it is sent again when nothing came of it, and at once when a pause was faster."""
+    return Statement(
+        f"UPDATE jobs SET published_at = :now WHERE id = :id AND {_WAITING} AND available_at <= :now AND {_NOT_PAUSED}",
+        {"id": job_id, "now": now, "endpoint": endpoint},
+    )
+
+
+def wake_later(job_id: str, now: int, endpoint: str) -> Statement:
+    """Have a wake-up sent anew at the end of the pause that this one ran into."""
+    return Statement(
+        f"UPDATE jobs SET published_at = NULL WHERE id = :id AND {_WAITING} AND NOT {_NOT_PAUSED}",
+        {"id": job_id, "now": now, "endpoint": endpoint},
+    )
 
 
 def forget_published() -> Statement:
@@ -209,12 +226,17 @@ def forget_published() -> Statement:
 
 
 def has_work(now: int, endpoint: str = "") -> Query[int]:
-    """1 when something waits for its moment and is not paused."""
+    """1 when something waits for its moment, or for the end of a pause that ends by itself."""
     return Query(
-        f"SELECT 1 AS n FROM jobs WHERE {_WAITING} AND cancel_requested = 0 AND {_NOT_PAUSED} LIMIT 1",
+        f"SELECT 1 AS n FROM jobs WHERE {_WAITING} AND cancel_requested = 0 AND {_NEEDS_NOBODY} LIMIT 1",
         {"now": now, "endpoint": endpoint},
         value("n"),
     )
+
+
+def has_newer() -> Query[int]:
+    """1 when a job waits whose payload only a later meX can read."""
+    return Query(f"SELECT 1 AS n FROM jobs WHERE {_WAITING} AND NOT {_READABLE} LIMIT 1", {}, value("n"))
 
 
 def has_later(latest: int) -> Query[int]:
@@ -233,7 +255,8 @@ def clamp_waits(latest: int) -> Statement:
 
 def running() -> Query[Job]:
     """Every running job."""
-    return Query("SELECT * FROM jobs WHERE state = 'running' ORDER BY seq", {}, decode)
+    # `+seq`, or SQLite would walk the whole table in its order instead of the few rows of jobs_leases.
+    return Query("SELECT * FROM jobs WHERE state = 'running' ORDER BY +seq", {}, decode)
 
 
 def cancelled_of(owner: str) -> Query[str]:
@@ -330,10 +353,10 @@ def events(job_id: str) -> Query[dict[str, Any]]:
     )
 
 
-def run_paused_now(now: int) -> Statement:
-    """Let every queued job run at once: what paused it has been put right."""
+def wake_held(now: int) -> Statement:
+    """Let every job run at once that waited for its endpoint or for room on the disk: what held it is put right."""
     return Statement(
         "UPDATE jobs SET available_at = min(available_at, :now), published_at = NULL, reason = NULL "
-        "WHERE state = 'queued' AND reason LIKE 'llm\\_%' ESCAPE '\\'",
+        "WHERE state = 'queued' AND (reason IN ('rate_limit', 'offline', 'disk_full') OR reason GLOB 'llm_*')",
         {"now": now},
     )

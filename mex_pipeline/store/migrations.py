@@ -3,14 +3,13 @@
 import time
 from collections.abc import Callable
 from importlib import import_module
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 from mex_pipeline.clock import monotonic
 from mex_pipeline.errors import DatabaseBusy, DatabaseNewer
 from mex_pipeline.store.database import BUSY_SECONDS, Database
-from mex_pipeline.store.sql import Query
+from mex_pipeline.store.sql import Query, value
 
 FIRST, VERSION = 6, 7
 _DDL = {6: "0006_initial.sql", 7: "0007_queue.sql"}
@@ -22,7 +21,18 @@ Told = Callable[[Path], None]
 
 def version(database: Database) -> int:
     """Return the file's structure version; 0 for an empty file."""
-    return int(one(database, "PRAGMA user_version") or 0)
+    return database.first(version_query()) or 0
+
+
+def version_query() -> Query[int]:
+    """The file's structure version, for a look inside a transaction of either gateway."""
+    return Query("PRAGMA user_version", {}, value("user_version"))
+
+
+def refuse_newer(found: int | None, path: Path) -> None:
+    """Raise DatabaseNewer for a structure that a later version of meX has made."""
+    if found is not None and found > VERSION:
+        raise DatabaseNewer(path=str(path), found=found, known=VERSION)
 
 
 def ensure_current(database: Database, told: Told = lambda _: None) -> bool:
@@ -38,8 +48,7 @@ def ensure_current(database: Database, told: Told = lambda _: None) -> bool:
     if FIRST <= found < VERSION:
         _step_up(database)
         return False
-    if found > VERSION:
-        raise DatabaseNewer(path=str(database.path), found=found, known=VERSION)
+    refuse_newer(found, database.path)
     if found == 0 and one(database, "SELECT name FROM sqlite_master LIMIT 1") is None:
         return _create(database)
     # Only a file of another version pays for what reads it.
@@ -71,7 +80,7 @@ def _step_up(database: Database) -> None:
 
 def _apply(database: Database, versions: range) -> None:
     for one_version in versions:
-        database.script((files(__package__) / "ddl" / _DDL[one_version]).read_text(encoding="utf-8"))
+        database.script((Path(__file__).parent / "ddl" / _DDL[one_version]).read_text(encoding="utf-8"))
     database.script(f"PRAGMA user_version = {VERSION};")
 
 

@@ -14,10 +14,3 @@ def counts(now: str) -> Query[dict[str, int]]:
         {"now": now},
         dict,
     )
-
-
-def jobs_by_state() -> Query[tuple[str, int]]:
-    """Number of jobs per state."""
-    return Query(
-        "SELECT state, count(*) AS n FROM jobs GROUP BY state ORDER BY state", {}, lambda row: (row["state"], row["n"])
-    )

@@ -12,7 +12,7 @@ WHOLE = Cursor(off=120, resume=80, size=200, head_len=64, head_sha="aa", tail_sh
 
 
 def advance(db: Gateway, source: str, extractor: str, cursor: Cursor, **changes) -> None:
-    facts = {"agent": "claude", "session_id": "s", "project": "/p", "now": NOW} | changes
+    facts = {"looked_size": 200, "agent": "claude", "session_id": "s", "project": "/p", "now": NOW} | changes
     db.run(cursors.advance(source, extractor, cursor, **facts))
 
 
@@ -24,7 +24,17 @@ def test_a_cursor_comes_back_as_it_was_moved(db: Gateway) -> None:
 
 def test_moving_a_cursor_replaces_everything_that_is_known_of_the_source(db: Gateway) -> None:
     advance(db, "/s.jsonl", "model", WHOLE)
-    advance(db, "/s.jsonl", "model", Cursor(off=300), agent="codex", session_id=None, project=None, now="later")
+    advance(
+        db,
+        "/s.jsonl",
+        "model",
+        Cursor(off=300),
+        looked_size=310,
+        agent="codex",
+        session_id=None,
+        project=None,
+        now="later",
+    )
     assert rows(db, "SELECT * FROM extraction_state") == [
         {
             "source_file": "/s.jsonl",
@@ -35,8 +45,17 @@ def test_moving_a_cursor_replaces_everything_that_is_known_of_the_source(db: Gat
             "session_id": None,
             "project": None,
             "cursor": Cursor(off=300).to_json(),
+            "looked_size": 310,
         }
     ]
+
+
+def test_the_last_look_tells_how_long_the_source_was_for_that_extractor(db: Gateway) -> None:
+    advance(db, "/s.jsonl", "model", WHOLE, looked_size=200)
+    advance(db, "/s.jsonl", "rules", WHOLE, looked_size=90)
+    assert db.first(cursors.last_look("/s.jsonl", "model")) == (200, NOW)
+    assert db.first(cursors.last_look("/s.jsonl", "rules")) == (90, NOW)
+    assert db.first(cursors.last_look("/other", "rules")) is None
 
 
 def test_a_source_read_as_another_format_begins_anew(db: Gateway) -> None:

@@ -282,10 +282,11 @@ def test_what_waited_for_a_key_runs_when_it_is_put_right(db: Gateway) -> None:
         leave(db, claimed(db, job_id), ending)
         return job_id
 
-    keyless, offline, looks_alike = snoozed("/1", "llm_auth"), snoozed("/2", "offline"), snoozed("/3", "llmXauth")
-    assert db.run(jobs.run_paused_now(T0 + 1)) == 1
-    assert (read(db, keyless).available_at, read(db, keyless).reason) == (T0 + 1, None)
-    assert read(db, offline).available_at == read(db, looks_alike).available_at == T0 + MINUTE
+    held = [snoozed(f"/{reason}", reason) for reason in ("llm_auth", "offline", "rate_limit", "disk_full")]
+    others = [snoozed(f"/{reason}", reason) for reason in ("llmXauth", "settings", "shutdown")]
+    assert db.run(jobs.wake_held(T0 + 1)) == len(held)
+    assert [(read(db, one).available_at, read(db, one).reason) for one in held] == [(T0 + 1, None)] * len(held)
+    assert [read(db, one).available_at for one in others] == [T0 + MINUTE] * len(others)
 
 
 def test_a_job_has_a_story_without_content(db: Gateway) -> None:

@@ -27,7 +27,7 @@ RACE = """
 import sys, time
 from pathlib import Path
 from mex_pipeline.paths import Home
-from mex_pipeline.services import setup
+from mex_pipeline.services import opening
 
 folder, rounds = Path(sys.argv[1]), int(sys.argv[2])
 print("ready", flush=True)
@@ -35,7 +35,7 @@ made = 0
 for number in range(rounds):
     while not (folder / f"go{number}").exists():
         pass
-    database, is_new = setup.initialise(Home(folder / f"home{number}"), "en")
+    database, is_new = opening.initialise(Home(folder / f"home{number}"), "en")
     database.close()
     made += is_new
 print(made)

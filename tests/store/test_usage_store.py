@@ -51,3 +51,15 @@ def test_product_c12_how_an_endpoint_is_asked_is_remembered(db: Gateway) -> None
     assert db.first(usage.response_format("http://a/v1", "m")) == "prompt"
     assert db.first(usage.response_format("http://a/v1", "other")) is None
     assert db.first(usage.response_format("http://b/v1", "m")) is None
+
+
+def test_what_is_kept_beside_the_replies_is_told_apart_and_goes_with_them(db: Gateway) -> None:
+    db.run(*(usage.keep_reply(key, "j", "/a", text, at) for at, (key, text) in enumerate((
+        (f"{usage.RAW}2", "later"), ("k", "reply"), (f"{usage.SPLIT}k", "{}"), (f"{usage.RAW}1", "last"),
+    ))))  # fmt: skip
+    db.run(usage.keep_reply(f"{usage.RAW}3", "other", "/b", "foreign", 9))
+    assert db.all(usage.raw_answers("j")) == ["later", "last"]
+    assert db.run(usage.drop_splits("/a")) == 1
+    assert db.first(usage.kept_reply("k")) == "reply"
+    assert db.run(usage.drop_replies("/a")) == 3
+    assert db.all(usage.raw_answers("j")) == []

@@ -9,6 +9,9 @@ from typing import Any
 
 from mex_pipeline.clock import SystemClock, iso
 from mex_pipeline.domain.schema import Schema
+from mex_pipeline.paths import Home
+from mex_pipeline.services import doctor_jobs
+from mex_pipeline.store.database import Database
 from mex_pipeline.store.memories import COLUMNS
 
 
@@ -69,3 +72,11 @@ def _state(text: str | None) -> dict[str, Any] | None:
         return None
     state = json.loads(text)
     return {name: int(state[name]) if name == "is_ai_inferred" else state[name] for name in COLUMNS}
+
+
+def check_queue(home: Path) -> None:
+    """Fail with the rows that break an invariant of the queue (docs/jobs.md); with a live worker due jobs are out, too."""
+    place = Home(home)
+    with closing(Database.open(place.database)) as db:
+        broken = doctor_jobs.violations(db, place, SystemClock())
+    assert not broken, "\n".join(map(str, broken))
