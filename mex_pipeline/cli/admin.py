@@ -5,16 +5,16 @@ import os
 from mex_pipeline import messages
 from mex_pipeline.app import App
 from mex_pipeline.cli import output
-from mex_pipeline.cli.jobs import pause_text
 from mex_pipeline.cli.options import JsonOption, LangOption, session, t
+from mex_pipeline.cli.reasons import pause_text
 from mex_pipeline.paths import Home
-from mex_pipeline.services import jobs, setup, workers
+from mex_pipeline.services import jobs, opening, setup
 from mex_pipeline.services import stats as stats_service
 
 
 def init(as_json: JsonOption = False, lang: LangOption = None) -> None:
     home = Home.from_environment()
-    setup.initialise(home, messages.active(), may_make_parents=True)[0].close()
+    opening.initialise(home, messages.active(), may_make_parents=True)[0].close()
     paths = {
         "mex_home": str(home.root), "db_path": str(home.database), "schema_path": str(home.schema),
         "config_path": str(home.config),
@@ -44,9 +44,9 @@ def where_things_stand() -> None:
 
 def _next_step(app: App, found: stats_service.Overview) -> str:
     """What holds things up comes first, then what waits for the person, then what a home still lacks."""
-    paused = workers.status(app).paused
+    paused = jobs.pauses(app)
     if paused:
-        return pause_text(paused[0]["reason"], paused[0]["until"])
+        return pause_text(paused[0])
     failed = jobs.page(app, states=("failed",), limit=1)
     if failed:
         return t("stand.next_failed", id=failed[0].id)

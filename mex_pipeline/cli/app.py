@@ -1,5 +1,6 @@
 """The Typer app: every command by name, in the order of its help."""
 
+import gc
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib import import_module
 from typing import Annotated, Any
@@ -11,6 +12,7 @@ from mex_pipeline import __version__
 from mex_pipeline.cli import output
 from mex_pipeline.cli.help import Command, Commands, Root
 from mex_pipeline.cli.options import JsonOption, LangOption, t
+from mex_pipeline.cli.usage import UsageError, refused
 
 
 def root(
@@ -61,11 +63,21 @@ _COMMANDS: dict[str, str | dict[str, str]] = {
     },
     "jobs": {
         "list": "jobs:list_jobs", "show": "jobs:show", "wait": "jobs:wait", "cancel": "jobs:cancel", "retry": "jobs:retry",
+        "logs": "job_care:logs", "stats": "job_care:stats", "pause": "job_care:pause", "resume": "job_care:resume",
+        "prune": "job_care:prune", "verify": "job_care:verify",
     },
-    "worker": {"run": "worker:run", "start": "worker:start", "stop": "worker:stop", "status": "worker:status"},
+    "worker": {
+        "run": "worker:run", "start": "worker:start", "stop": "worker:stop", "status": "worker:status",
+        "logs": "worker:logs", "install-service": "worker:install_service", "uninstall-service": "worker:uninstall_service",
+    },
     "config": {"llm": "model:config_llm", "show": "admin:config_show"},
 }  # fmt: skip
 """Every command: the module below `cli` and the function, in the order of the help; "" is what a group does by itself."""
+
+_CARE = "job_care:"
+"""Commands that are needed now and then: not in the help of their group, but in `mex help all`."""
+_MESSAGES = {"install-service": "install_service", "uninstall-service": "uninstall_service"}
+"""The names under which commands with a hyphen have their help."""
 
 
 def build(arguments: Sequence[str] | None = None) -> Callable[..., Any]:
@@ -92,6 +104,16 @@ def build(arguments: Sequence[str] | None = None) -> Callable[..., Any]:
         else:
             app.add_typer(_group(name, found), name=name)
     return typer.main.get_command(app)
+
+
+def call(arguments: Sequence[str]) -> object:
+    """Run the command of a line and return what Typer returns; a line that it cannot read raises UserError."""
+    command = build(arguments)
+    gc.enable()  # off while the modules load (cli/main.py)
+    try:
+        return command(args=list(arguments), prog_name="mex", standalone_mode=False)
+    except UsageError as error:
+        raise refused(error, error.ctx) from error
 
 
 def _needed(arguments: Sequence[str]) -> Iterable[str]:
@@ -121,7 +143,8 @@ def _group(name: str, verbs: Mapping[str, str]) -> typer.Typer:
     )
     for verb, found in verbs.items():
         if verb:
-            group.command(verb, cls=Command, help=t(f"help.{name}.{verb}"))(_function(found))
+            text = t(f"help.{name}.{_MESSAGES.get(verb, verb)}")
+            group.command(verb, cls=Command, help=text, hidden=found.startswith(_CARE))(_function(found))
     return group
 
 

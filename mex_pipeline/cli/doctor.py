@@ -29,6 +29,7 @@ def doctor(
         home,
         messages.active(),
         ask_models=None if offline else lambda llm: bootstrap.list_models(llm, _SECONDS),
+        ask_queue=None if offline else bootstrap.ask_queue,
         fix=fix,
     )
     if report.is_new:

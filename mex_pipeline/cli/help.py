@@ -68,8 +68,8 @@ class Commands(_Spoken, TyperGroup):
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Write the arguments, the options, then the commands."""
         super().format_options(ctx, formatter)
-        names = self.list_commands(ctx)
-        _write(formatter, t("label.help_commands"), [(name, self.commands[name].help or "") for name in names])
+        shown = [one for one in map(self.commands.get, self.list_commands(ctx)) if one is not None and not one.hidden]
+        _write(formatter, t("label.help_commands"), [(one.name or "", one.help or "") for one in shown])
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Return what Typer finds; raises InvalidInput, with the nearest names when there are any."""

@@ -8,7 +8,7 @@ import typer
 
 from mex_pipeline import messages
 from mex_pipeline.app import App
-from mex_pipeline.cli import output
+from mex_pipeline.cli import memory_text, output
 from mex_pipeline.cli.options import JsonOption, LangOption, session, t
 from mex_pipeline.clock import to_local
 from mex_pipeline.domain.memory import HistoryEntry, Memory
@@ -89,7 +89,7 @@ def _said(app: App, memory: Memory) -> str:
 
 
 def _content(app: App, memory: Memory) -> str:
-    return _one_line(output.content_text(memory, app.schema))
+    return _one_line(memory_text.content_text(memory, app.schema))
 
 
 def _changed(app: App, before: Memory, after: Memory) -> str:

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from mex_pipeline.app import App
-from mex_pipeline.cli import output
+from mex_pipeline.cli import memory_text, output
 from mex_pipeline.cli.options import ByOption, JsonOption, LangOption, SubTopicOption, TopicOption, session, t, writer
 from mex_pipeline.domain.memory import Actor, Confidence, Memory
 from mex_pipeline.errors import InvalidInput, UserError
@@ -54,13 +54,15 @@ def forget(
 
 
 def _preview(app: App, chosen: Sequence[Memory]) -> list[str]:
-    entries = [line for number, one in enumerate(chosen, 1) for line in output.memory_lines(one, app.schema, number)]
+    entries = [
+        line for number, one in enumerate(chosen, 1) for line in memory_text.memory_lines(one, app.schema, number)
+    ]
     return [t("note.would_forget", count=len(chosen)), *entries]
 
 
 def _forgotten(app: App, chosen: Sequence[Memory]) -> list[str]:
     """Each hit, and the command that takes it back."""
-    lines = [t("done.forgotten", id=one.id, content=output.content_text(one, app.schema)) for one in chosen]
+    lines = [t("done.forgotten", id=one.id, content=memory_text.content_text(one, app.schema)) for one in chosen]
     return [*lines, t("note.undo_forget", ids=" ".join(one.id for one in chosen))]
 
 
@@ -82,7 +84,7 @@ def _ask(app: App, which: purge.Meant) -> None:
     if not sys.stdin.isatty():
         raise InvalidInput("purge_needs_yes", count=len(which.ids))
     for memory in which.memories:
-        for line in output.memory_lines(memory, app.schema):
+        for line in memory_text.memory_lines(memory, app.schema):
             output.note(line)
     try:
         is_sure = typer.confirm(t("ask.purge", count=len(which.ids)), err=True)
@@ -122,7 +124,7 @@ def restore(
             if one.is_unfit:
                 output.note(t("note.unfit", id=one.memory.id, place=place))
         lines = [
-            t("done.restored", id=one.memory.id, content=output.content_text(one.memory, app.schema))
+            t("done.restored", id=one.memory.id, content=memory_text.content_text(one.memory, app.schema))
             for one in restored
         ]
     plain = [memory_plain(one.memory) for one in restored]
@@ -154,5 +156,5 @@ def move(
     with session() as app:
         memory = lifecycle.move(app, identifier, topic=topic, sub_topic=sub_topic, actor=writer(by))
         place = ".".join(filter(None, (memory.topic, memory.sub_topic)))
-        line = t("done.moved", id=memory.id, place=place, content=output.content_text(memory, app.schema))
+        line = t("done.moved", id=memory.id, place=place, content=memory_text.content_text(memory, app.schema))
     output.emit(memory_plain(memory), [line])

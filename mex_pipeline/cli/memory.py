@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from mex_pipeline.cli import output
+from mex_pipeline.cli import memory_text, output
 from mex_pipeline.cli.options import (
     ByOption,
     ForgottenOption,
@@ -49,7 +49,7 @@ def add(
         if memories.is_past(app, memory):
             output.note(t("note.expires_in_past"))
         output.emit(
-            memory_plain(memory), [t("done.added", id=memory.id, content=output.content_text(memory, app.schema))]
+            memory_plain(memory), [t("done.added", id=memory.id, content=memory_text.content_text(memory, app.schema))]
         )
 
 
@@ -77,7 +77,8 @@ def update(
         if memories.is_past(app, memory):
             output.note(t("note.expires_in_past"))
         output.emit(
-            memory_plain(memory), [t("done.updated", id=memory.id, content=output.content_text(memory, app.schema))]
+            memory_plain(memory),
+            [t("done.updated", id=memory.id, content=memory_text.content_text(memory, app.schema))],
         )
 
 
@@ -122,7 +123,7 @@ def list_memories(
         lines = [
             line
             for number, memory in enumerate(page.memories, offset + 1)
-            for line in output.memory_lines(memory, app.schema, number)
+            for line in memory_text.memory_lines(memory, app.schema, number)
         ]
     shown = offset + len(page.memories)
     if not page.memories:

@@ -2,20 +2,17 @@
 
 import os
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from enum import StrEnum
 from typing import Annotated
 
 import typer
 
 from mex_pipeline import messages
-from mex_pipeline.app import App
-from mex_pipeline.bootstrap import open_app
-from mex_pipeline.cli import output
+from mex_pipeline.cli import opened, output
 from mex_pipeline.domain.memory import Actor
 
 t = messages.text
+session = opened.session
 
 
 def _json(value: bool) -> bool:
@@ -53,14 +50,3 @@ def writer(by: By | None) -> Actor:
         return Actor(by)
     agent = any(os.environ.get(name) for name in _AGENTS) or any(name.startswith("CODEX_") for name in os.environ)
     return Actor.AI if agent and not sys.stdin.isatty() else Actor.USER
-
-
-@contextmanager
-def session() -> Iterator[App]:
-    """Open the home for a command; a home that had to be made is told once, on stderr (product A3)."""
-    with open_app(messages.active()) as app:
-        if app.is_new:
-            output.note(t("note.home_made", path=app.home.root))
-        for notice in app.notices:
-            output.note(t(f"note.{notice.code}", path=notice.path))
-        yield app

@@ -4,19 +4,16 @@ import json
 import os
 import re
 import sys
-import unicodedata
 from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar, Self, TextIO
 
 from mex_pipeline import messages
-from mex_pipeline.clock import SystemClock, iso, to_local
-from mex_pipeline.domain.memory import Confidence, Memory
-from mex_pipeline.domain.schema import Schema
-from mex_pipeline.domain.structured import render
 from mex_pipeline.errors import MexError
 
-_STEERING = re.compile("[\x7f-\x9f\ud800-\udfff]")
+_STEERING = "[\x7f-\x9f\ud800-\udfff]"
 """Control characters and lone surrogates that JSON may hold as they are."""
+_UNSEEN = "[\0-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]"
+"""Unicode's Cc and Cs, but for the line break and the tab."""
 
 
 BOLD, FAINT, RED, GREEN, YELLOW = "1", "2", "31", "32", "33"
@@ -72,8 +69,18 @@ def emit(plain: Any, lines: Iterable[str]) -> None:
 
 def json_value(plain: Any) -> None:
     """Print a value as indented JSON, non-ASCII as it is; what could steer a terminal is escaped, and so stays exact."""
-    text = json.dumps(plain, ensure_ascii=False, indent=2)
-    line(_STEERING.sub(lambda found: f"\\u{ord(found[0]):04x}", text))
+    line(_exact(json.dumps(plain, ensure_ascii=False, indent=2)))
+
+
+def at_once(plain: Any, text: str) -> None:
+    """Print what has just happened, and what will be followed by more: a line, with `--json` one object on one line."""
+    line(_exact(json.dumps(plain, ensure_ascii=False)) if _Style.as_json else text)
+    sys.stdout.flush()
+
+
+def _exact(text: str) -> str:
+    """JSON with what could steer a terminal escaped."""
+    return re.sub(_STEERING, lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def line(text: str) -> None:
@@ -108,7 +115,7 @@ def visible(text: str) -> str:
     """Return text without control characters: a memory must not steer the terminal it is printed on."""
     if text.isprintable():
         return text
-    return "".join(one if one in "\n\t" or unicodedata.category(one) not in ("Cc", "Cs") else "\ufffd" for one in text)
+    return re.sub(_UNSEEN, "\ufffd", text)
 
 
 def fail(error: MexError) -> int:
@@ -154,40 +161,9 @@ def joined(*sentences: str) -> str:
     return ("" if messages.active() == "zh" else " ").join(sentence for sentence in sentences if sentence)
 
 
-def content_text(memory: Memory, schema: Schema) -> str:
-    """Return a memory's content as people read it: structured content in words."""
-    return render(schema.find(memory.topic, memory.sub_topic), memory.content, messages.active())
-
-
-def memory_lines(memory: Memory, schema: Schema, number: int | None = None) -> list[str]:
-    """Return a memory for people: where it belongs, how sure it is, when, then its content and evidence."""
-    place = f"{memory.topic}.{memory.sub_topic}" if memory.slot else memory.topic or "—"
-    marks = "".join(
-        f" [{messages.text(f'mark.{mark}')}]"
-        for mark, shown in (
-            ("forgotten", memory.forgotten_at),
-            ("expired", memory.expires_at and memory.expires_at <= iso(SystemClock().now())),
-            ("inferred", memory.is_ai_inferred),
-        )
-        if shown
-    )
-    head = Painted(
-        (f"{number}. " if number else "", BOLD),
-        (memory.id, FAINT),
-        (f" · {place} · {memory.confidence}", BOLD),
-        (marks, YELLOW),
-        (f" · {to_local(memory.updated_at)}", BOLD),
-    )
-    content = content_text(memory, schema).replace("\n", "\n   ")
-    lines = [head, f"   {content}"]
-    if memory.evidence and memory.confidence is not Confidence.CONFIRMED:
-        lines.append(evidence_line(memory.evidence))
-    return lines
-
-
 def discarded_line(discarded: Mapping[str, Any]) -> str:
     """Return why a candidate was not written."""
     reason, facts = discarded["reason"], discarded.get("facts", {})
-    known = f"discard.{reason}" in messages.CATALOGUES[messages.active()]
-    why = messages.text(f"discard.{reason}", **facts) if known else messages.render_code(reason, facts)[0]
+    is_own = messages.knows(f"discard.{reason}")
+    why = messages.text(f"discard.{reason}", **facts) if is_own else messages.render_code(reason, facts)[0]
     return f"- {discarded['content']}: {why}"

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from mex_pipeline.app import App
-from mex_pipeline.cli import output
+from mex_pipeline.cli import memory_text, output
 from mex_pipeline.cli.options import (
     AsOfOption,
     ForgottenOption,
@@ -125,7 +125,7 @@ def _hit_plain(hit: Memory | Dated) -> dict[str, Any]:
 
 def _hit_lines(app: App, hit: Memory | Dated, number: int) -> list[str]:
     memory = hit if isinstance(hit, Memory) else hit.memory
-    head, *rest = output.memory_lines(memory, app.schema, number)
+    head, *rest = memory_text.memory_lines(memory, app.schema, number)
     if not isinstance(hit, Memory) and hit.is_superseded:
         since, until = (to_local(at)[:10] for at in (memory.valid_from, memory.valid_to or memory.updated_at))
         head = output.marked(head, t("mark.superseded", since=since, until=until))
@@ -139,7 +139,7 @@ def _explained(app: App, shown: Profile) -> list[str]:
     lines = ["", t("explain.shown", count=len(kept))]
     for one in shown.lines:
         place = ".".join(one.memory.slot) if one.memory.slot else one.memory.topic or "—"
-        content = " ".join(output.content_text(one.memory, app.schema).split())
+        content = " ".join(memory_text.content_text(one.memory, app.schema).split())
         why = f" ({t(f'cut.{one.reason}')})" if one.reason else ""
         if cut and one is cut[0]:
             lines.append(t("explain.cut", count=len(cut)))

@@ -6,7 +6,7 @@ import typer
 
 from mex_pipeline import messages
 from mex_pipeline.app import App
-from mex_pipeline.cli import ask, output
+from mex_pipeline.cli import ask, memory_text, output
 from mex_pipeline.cli.options import ByOption, JsonOption, LangOption, TopicOption, session, t, writer
 from mex_pipeline.clock import to_local
 from mex_pipeline.domain.memory import Memory, Source
@@ -63,7 +63,7 @@ def approve(
     wanted = service.Wanted(tuple(identifiers or ()), topic, everything)
     with session() as app:
         approved = service.approve(app, wanted, actor=writer(by))
-        lines = [t("done.approved", id=one.id, content=output.content_text(one, app.schema)) for one in approved]
+        lines = [t("done.approved", id=one.id, content=memory_text.content_text(one, app.schema)) for one in approved]
     plain = [memory_plain(memory) for memory in approved]
     output.emit(plain[0] if len(wanted.ids) == 1 else plain, lines or [t("note.review_empty")])
 
@@ -114,7 +114,7 @@ def _wants_back(app: App, replaced: list[service.Waiting]) -> bool:
 
 def waiting_lines(app: App, waiting: service.Waiting, number: int | None = None) -> list[str]:
     """Return a memory that awaits review for people: itself, where it was said, and the value it replaced."""
-    lines = output.memory_lines(waiting.memory, app.schema, number)
+    lines = memory_text.memory_lines(waiting.memory, app.schema, number)
     if waiting.sources:
         lines.append(f"   {t('label.source', text=source_text(waiting.sources[-1]))}")
     if waiting.previous is not None:
@@ -125,7 +125,7 @@ def waiting_lines(app: App, waiting: service.Waiting, number: int | None = None)
 def declined_lines(app: App, declined: service.Declined) -> list[str]:
     """Return what became of a declined memory, and how the value it replaced stands again or can."""
     doubt, previous = declined.doubt, declined.previous
-    lines = [t("done.declined", id=doubt.id, content=output.content_text(doubt, app.schema))]
+    lines = [t("done.declined", id=doubt.id, content=memory_text.content_text(doubt, app.schema))]
     if previous is None:
         return lines
     if declined.is_restored:

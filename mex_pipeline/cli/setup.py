@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from mex_pipeline import messages
-from mex_pipeline.cli import ask, output
+from mex_pipeline.cli import ask, memory_text, output
 from mex_pipeline.cli.integrate import file_lines, next_lines, require_no_conflict
 from mex_pipeline.cli.model import ApiKeyEnvOption, ApiKeyOption, BaseUrlOption, ModelOption, ProviderOption, key_given
 from mex_pipeline.cli.options import JsonOption, LangOption, session, t, writer
@@ -124,11 +124,11 @@ def _about_you(run: Run) -> None:
         if given and name not in asked:
             output.note(t("note.question_left_out", option=f"--{name}"))
     run.done["memories"] = [memory_plain(memory) for memory in written]
-    run.tell(*(t("done.added", id=one.id, content=output.content_text(one, run.app.schema)) for one in written))
+    run.tell(*(t("done.added", id=one.id, content=memory_text.content_text(one, run.app.schema)) for one in written))
 
 
 def _ask_about(run: Run, question: onboarding.Question) -> str:
-    held = ", ".join(output.content_text(one, run.app.schema) for one in onboarding.held(run.app, question.slot))
+    held = ", ".join(memory_text.content_text(one, run.app.schema) for one in onboarding.held(run.app, question.slot))
     text = t(f"ask.about_{question.slot.name}")
     return ask.line(f"{text} {t('ask.now', content=output.visible(held))}" if held else text)
 

@@ -10,7 +10,8 @@ import typer
 from mex_pipeline.app import App
 from mex_pipeline.cli import jobs as jobs_cli
 from mex_pipeline.cli import output
-from mex_pipeline.cli.extract import AsyncOption, FromOption, SubjectOption, require_subject
+from mex_pipeline.cli.enqueue import require_subject
+from mex_pipeline.cli.extract import AsyncOption, FromOption, SubjectOption
 from mex_pipeline.cli.options import JsonOption, LangOption, session, t, writer
 from mex_pipeline.domain.job import Trigger
 from mex_pipeline.domain.memory import Actor
@@ -43,7 +44,7 @@ def export(
 
 
 def import_file(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help=t("help.import_file"))],
+    files: Annotated[list[Path], typer.Argument(metavar="FILE...", help=t("help.import_file"))],
     mode: Annotated[Mode, typer.Option("--mode", help=t("help.mode"))] = "restore",
     on_conflict: Annotated[OnConflict, typer.Option("--on-conflict", help=t("help.on_conflict"))] = "skip",
     adapter: FromOption = None,
@@ -55,10 +56,17 @@ def import_file(
     require_subject(subject)
     if mode == "restore" and (adapter is not None or subject != "user"):
         raise InvalidInput("import_needs_extract")
+    if mode == "restore" and len(files) > 1:
+        raise InvalidInput("import_one_export")
     if mode == "restore" and writer(None) is Actor.AI:
         raise UserError("agent_cannot_restore")
     with session() as app:
         trigger = Trigger.COMMAND if in_background else Trigger.FOREGROUND
+        if len(files) > 1:
+            batch, submitted = transfer.submit_extracts(app, files, adapter=adapter, subject=subject, trigger=trigger)
+            jobs_cli.carry_out_batch(app, batch, submitted, in_background=in_background)
+            return
+        (file,) = files
         if mode == "restore":
             job, merged = transfer.submit_restore(app, file, on_conflict=on_conflict, trigger=trigger)
         else:

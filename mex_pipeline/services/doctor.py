@@ -19,17 +19,27 @@ from mex_pipeline.errors import ExternalError, MexError, UserError
 from mex_pipeline.paths import Home
 from mex_pipeline.services import doctor_data, doctor_home
 from mex_pipeline.services.findings import FIX, Check, Item, LLMState, Report, Status, found
-from mex_pipeline.services.setup import initialise
-from mex_pipeline.settings import LLMSettings, Settings
+from mex_pipeline.services.opening import initialise
+from mex_pipeline.settings import LLMSettings, QueueSettings, Settings
 
 AskModels = Callable[[LLMSettings], list[str]]
 """Asks an endpoint for the names of its models; raises the errors of a call."""
 
+AskQueue = Callable[[Home, QueueSettings], None]
+"""Asks the server that carries the wake-ups; raises NotConfigured or ExternalError when it cannot be used."""
+
 _NO_ANSWER = frozenset({"llm_unreachable", "llm_timeout", "llm_connection_lost"})
 
 
-def examine(home: Home, language: Language, *, ask_models: AskModels | None = None, fix: bool = False) -> Report:
-    """Return the report. The endpoint is asked only with `ask_models`, and only `fix` changes anything.
+def examine(
+    home: Home,
+    language: Language,
+    *,
+    ask_models: AskModels | None = None,
+    ask_queue: AskQueue | None = None,
+    fix: bool = False,
+) -> Report:
+    """Return the report. The network is asked only with `ask_models` and `ask_queue`, and only `fix` changes anything.
 
     `fix` repairs modes, the full-text index, and jobs whose process is gone. Raises InvalidInput where there can be no
     home at all (`home_parent_missing`, `home_is_file`).
@@ -49,11 +59,13 @@ def examine(home: Home, language: Language, *, ask_models: AskModels | None = No
         if database is None:
             stored = tuple(doctor_data.unopened(fault))
         else:
-            app = App(home, settings or Settings(), schema or Schema({}), database, SystemClock(), language)
+            opened = (home, settings or Settings(), database, SystemClock(), language)
+            app = App(*opened, schema=schema or Schema({}))
             fixed |= doctor_data.repair(app) if fix else {}
             stored = tuple(doctor_data.checks(app, schema_is_known=schema is not None))
+    queue = _queue(home, settings, ask_queue)
     llm, llm_check = _llm(settings, ask_models)
-    checks = (_place(home), _permissions(home), config_check, schema_check, *stored, llm_check)
+    checks = (_place(home), _permissions(home), config_check, schema_check, *stored, *queue, llm_check)
     return Report(checks, llm, {name: count for name, count in fixed.items() if count}, is_new, tuple(copies))
 
 
@@ -102,6 +114,19 @@ def _schema(home: Home) -> tuple[Schema | None, Check]:
     items = [Item(notice.code, {"path": notice.path}) for notice in notices]
     counts = {"topics": len(schema.topics), "slots": sum(1 for _ in schema.slots())}
     return schema, found("schema", items, Status.WARNING, code="schema_counts", **counts)
+
+
+def _queue(home: Home, settings: Settings | None, ask_queue: AskQueue | None) -> list[Check]:
+    """A server that carries the wake-ups; queue.db needs no check, for a worker makes it anew."""
+    if settings is None or not settings.queue.url:
+        return []
+    if ask_queue is None:
+        return [Check("queue", Status.SKIPPED, code="queue_not_asked")]
+    try:
+        ask_queue(home, settings.queue)
+    except MexError as error:
+        return [Check("queue", Status.PROBLEM, error=error)]
+    return [Check("queue", Status.OK, code="queue_reached", facts={"address": settings.queue.address})]
 
 
 def _llm(settings: Settings | None, ask_models: AskModels | None) -> tuple[LLMState, Check]:

@@ -10,7 +10,8 @@ from mex_pipeline.domain.budget import estimate_tokens
 from mex_pipeline.domain.chunks import cut
 from mex_pipeline.domain.conversation import Cursor, Turn, settled
 from mex_pipeline.services.extractor import ExtractorKind
-from mex_pipeline.services.transcripts import adapter_for, read, require_file
+from mex_pipeline.services.files import adapter_for, require_file
+from mex_pipeline.services.transcripts import read
 from mex_pipeline.store import cursors
 
 

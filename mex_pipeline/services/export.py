@@ -101,7 +101,9 @@ def place(home: Home, target: str, name: str) -> Path:
     except (OSError, ValueError, RuntimeError) as error:
         raise InvalidInput("output_is_special", path=target) from error
     own = {home.database, home.queue, home.config, home.schema}
-    sidecars = {file.with_name(file.name + end) for file in (home.database, home.queue) for end in ("-wal", "-shm")}
+    sidecars = {
+        file.with_name(file.name + end) for file in (home.database, home.queue) for end in ("-wal", "-shm", "-journal")
+    }
     if path in {file.resolve() for file in own | sidecars}:
         raise InvalidInput("output_is_own", path=str(path))
     if is_special:

@@ -1,84 +1,152 @@
-"""Jobs as a person sees them: submit, look, wait, cancel, retry (product D2-D4, H2)."""
+"""Jobs as a person sees them: submit, look, cancel, retry (product D2-D4, H2). Waiting and batches: job_control.py."""
 
-import hashlib
-import time
-import uuid
-from collections.abc import Callable
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from mex_pipeline import faults
-from mex_pipeline.app import App
+from mex_pipeline.app import App, OpenHome
 from mex_pipeline.clock import iso_of_millis, millis
-from mex_pipeline.domain.job import FINAL, MAX_ATTEMPTS, Job, JobState, Trigger
+from mex_pipeline.domain.ids import new_id, require_prefix
+from mex_pipeline.domain.job import MAX_ATTEMPTS, Job, JobState, Trigger
 from mex_pipeline.errors import InvalidInput, JobStateConflict, NotFound
-from mex_pipeline.services.memories import require_prefix
-from mex_pipeline.services.pauses import endpoint_scope
-from mex_pipeline.services.transcripts import adapter_for, require_file
-from mex_pipeline.store import jobs, usage, workers
+from mex_pipeline.services.files import adapter_name, require_file
+from mex_pipeline.services.pauses import EVERYTHING, Pause, current, endpoint_scope, go_again
+from mex_pipeline.store import jobs, usage
 from mex_pipeline.store.database import Database
 
 EXTRACT, IMPORT, RESTORE = "extract", "import", "restore"
 """Kinds of jobs: a source that grows, a file read once, an export that is put back. Only a restore needs no model."""
 MAX_LIMIT = 10_000
 PLAIN = "plain"
-WAITED_FOR, ASYNC_PRIORITY = 10, 0
+WAITED_FOR, ASYNC_PRIORITY, BATCH_PRIORITY = 10, 0, -10
+"""Who comes first: what somebody waits for in front of it, then single requests, then the files of a batch."""
+MAX_DELAY_SECONDS = jobs.MAX_WAIT_MS / 1000
 PAUSED_REASONS = frozenset({"llm_auth", "llm_quota", "llm_unknown_model"})
 SETTINGS = "settings"
 
 
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What a job is asked to do: its kind, its payload, and the key that equal requests share (product H4)."""
+
+    kind: str
+    payload: dict[str, Any]
+    key: str
+    given_text: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Submitted:
+    """A request that is now a job. `worker` is `running`, `spawned` or `absent`."""
+
+    job_id: str
+    state: str
+    merged: bool
+    worker: str
+
+    def to_plain(self) -> dict[str, Any]:
+        """Return the JSON object: `{job_id, state, merged, worker}` (product H9)."""
+        return {"job_id": self.job_id, "state": self.state, "merged": self.merged, "worker": self.worker}
+
+
 def submit_file(
-    app: App, path: Path, *, adapter: str | None, trigger: Trigger, subject: str = "user"
+    app: OpenHome, path: Path, *, adapter: str | None, trigger: Trigger, subject: str = "user", delay: float = 0
 ) -> tuple[Job, bool]:
     """Queue the extraction of a session file; (job, was merged into one that waits). The row is committed and synced.
 
-    The source is named by its real path, so that a symlink and a relative path are one source (product D4, H4).
-    Raises InvalidInput for a path that cannot be read.
+    The source is named by its real path, so that a symlink and a relative path are one source (product D4, H4). The
+    job runs `delay` seconds after the last such request, and at most half an hour after the first.
+    Raises InvalidInput for a path that cannot be read, or a delay beyond that.
     """
     real = require_file(path)
-    payload = {"adapter": adapter_for(adapter, real).name, "path": str(real), "subject": subject}
-    return submit(app, EXTRACT, payload=payload, key=str(real), trigger=trigger)
+    payload = {"adapter": adapter_name(adapter, real), "path": str(real), "subject": subject}
+    return submit(app, Request(EXTRACT, payload, str(real)), trigger=trigger, delay=delay)
 
 
-def submit_text(app: App, text: str, *, trigger: Trigger, subject: str = "user") -> tuple[Job, bool]:
+def submit_text(
+    app: OpenHome, text: str, *, trigger: Trigger, subject: str = "user", delay: float = 0
+) -> tuple[Job, bool]:
     """Queue the extraction of given text; equal text merges only with a job that is unfinished (product H4)."""
     if not text.strip():
         raise InvalidInput("text_blank")
+    import hashlib  # noqa: PLC0415 - 3 ms that a file does not need
+
     digest = hashlib.sha256(f"{subject}\0{text}".encode("utf-8", "replace")).hexdigest()
     payload = {"adapter": PLAIN, "subject": subject}
-    return submit(app, EXTRACT, payload=payload, key=f"text:{digest}", given_text=text, trigger=trigger)
+    return submit(app, Request(EXTRACT, payload, f"text:{digest}", text), trigger=trigger, delay=delay)
 
 
-def submit(
-    app: App, kind: str, *, payload: dict[str, Any], key: str, trigger: Trigger, given_text: str | None = None
-) -> tuple[Job, bool]:
-    """Queue a job of a kind, or merge it into the one that waits under the same key; (job, was merged)."""
-    app.settings.llm.require_whole()
+def submit(app: OpenHome, request: Request, *, trigger: Trigger, delay: float = 0) -> tuple[Job, bool]:
+    """Queue a job, or merge the request into the one that waits under the same key; (job, was merged)."""
+    if delay > MAX_DELAY_SECONDS:
+        raise InvalidInput("delay_too_long", most=f"{MAX_DELAY_SECONDS / 60:.0f}m")
+    priority = WAITED_FOR if trigger is Trigger.FOREGROUND else ASYNC_PRIORITY
+    return _insert(app, [request], trigger, priority, delay=delay)[0]
+
+
+def submit_all(app: OpenHome, requests: Sequence[Request], *, trigger: Trigger) -> tuple[str, list[tuple[Job, bool]]]:
+    """Queue the requests as one batch, all of them or none; (the batch's id, (job, was merged) of each).
+
+    A request that is merged into a job that waits belongs to the batch all the same: the job's story says so.
+    """
+    batch = new_id()
+    priority = WAITED_FOR if trigger is Trigger.FOREGROUND else BATCH_PRIORITY
+    return batch, _insert(app, requests, trigger, priority, batch=batch)
+
+
+def _insert(
+    app: OpenHome,
+    requests: Sequence[Request],
+    trigger: Trigger,
+    priority: int,
+    *,
+    delay: float = 0,
+    batch: str | None = None,
+) -> list[tuple[Job, bool]]:
+    if any(request.kind != RESTORE for request in requests):
+        app.settings.llm.require_whole()
     now = millis(app.clock.now())
-    foreground = trigger is Trigger.FOREGROUND
-    job = Job(
-        id=str(uuid.uuid4()),
-        kind=kind,
-        payload=payload,
-        state=JobState.QUEUED,
-        trigger=trigger,
-        available_at=now,
-        created_at=now,
-        # A foreground extraction is one attempt: it fails in front of the person who asked (product C8).
-        max_attempts=1 if foreground else MAX_ATTEMPTS,
-        given_text=given_text,
-        priority=WAITED_FOR if foreground else ASYNC_PRIORITY,
-        dedup_key=key,
-        lock_key=key,
-    )
+    made = [
+        Job(
+            id=new_id(),
+            kind=request.kind,
+            payload=request.payload,
+            state=JobState.QUEUED,
+            trigger=trigger,
+            available_at=now + int(1000 * delay),
+            created_at=now,
+            # A foreground extraction is one attempt: it fails in front of the person who asked (product C8).
+            max_attempts=1 if trigger is Trigger.FOREGROUND else MAX_ATTEMPTS,
+            given_text=request.given_text,
+            priority=priority,
+            dedup_key=request.key,
+            lock_key=request.key,
+            batch_id=batch,
+        )
+        for request in requests
+    ]
     faults.point("before_submit")
+    rows = []
     with app.db.transaction() as tx:
-        row = tx.first(jobs.insert_or_merge(job))
-        assert row is not None
-        job_id, merged = row
-        tx.run(jobs.event(job_id, now, "merged" if merged else "queued"))
+        for job in made:
+            row = tx.first(jobs.insert_or_merge(job))
+            assert row is not None
+            job_id, merged = row
+            event = jobs.event(job_id, now, "merged", note=batch) if merged else jobs.event(job_id, now, "queued")
+            tx.run(event)
+            rows.append(row)
     faults.point("submitted")
-    return get(app.db, job_id), merged
+    return [(_row(app.db, job_id), merged) for job_id, merged in rows]
+
+
+def _row(db: Database, job_id: str) -> Job:
+    """The job of a whole id that was there a moment ago."""
+    job = db.first(jobs.one(job_id))
+    if job is None:
+        raise NotFound("job_not_found", id=job_id)
+    return job
 
 
 def get(db: Database, prefix: str) -> Job:
@@ -102,12 +170,7 @@ def story(db: Database, job: Job) -> list[dict[str, Any]]:
 
 
 def page(app: App, *, states: tuple[str, ...] = (), limit: int = 50) -> list[Job]:
-    """Return the newest jobs; raises InvalidInput for a state that does not exist."""
-    unknown = set(states) - {state.value for state in JobState}
-    if unknown:
-        raise InvalidInput("unknown_state", value=sorted(unknown)[0], known=", ".join(JobState))
-    if not 1 <= limit <= MAX_LIMIT:
-        raise InvalidInput("limit_out_of_range", least=1, most=MAX_LIMIT)
+    """Return the newest jobs of some states."""
     return app.db.all(jobs.page(states=states, limit=limit))
 
 
@@ -130,6 +193,13 @@ def cancel(app: App, prefix: str, *, reason: str = "user") -> Job:
     return get(app.db, job.id)
 
 
+def give_up(app: App, job_id: str, reason: str) -> None:
+    """Cancel a foreground job that could not begin or end here: it is not run later unasked (product C8)."""
+    job = get(app.db, job_id)
+    if job.is_foreground and not job.state.is_final:
+        cancel(app, job_id, reason=reason)
+
+
 def retry(app: App, prefix: str) -> Job:
     """Run a failed or cancelled job again, or a waiting one at once. Replies that arrived are not asked for again.
 
@@ -144,49 +214,15 @@ def retry(app: App, prefix: str) -> Job:
             raise JobStateConflict("job_not_retryable", id=job.id, state=job.state)
         if job.state.is_final and "path" not in job.payload and job.given_text is None:
             raise JobStateConflict("job_text_gone", id=job.id)
-        tx.run(workers.resume("llm"))
+        tx.run(*go_again(now))
         sibling = tx.first(jobs.waiting_sibling(job)) if job.dedup_key and job.state.is_final else None
         target = sibling or job.id
         if job.state.is_final and sibling is None:
-            tx.run(jobs.requeue(job.id, now))
+            tx.run(jobs.requeue(job.id, now), usage.drop_splits(job.lock_key or ""))
         else:
             tx.run(jobs.run_now(target, now))
         tx.run(jobs.event(target, now, "retry_requested"))
     return get(app.db, target)
-
-
-def wait(
-    app: App, prefix: str, *, timeout: float | None, on_change: Callable[[Job], None] = lambda _: None
-) -> tuple[Job, bool]:
-    """Return (job, ended) when the job has ended, is paused, or `timeout` seconds have passed.
-
-    `on_change` is told of every new state and step. The row is read only when another process has committed. A job that
-    was merged into another is followed there.
-    """
-    job = _followed(app.db, get(app.db, prefix))
-    deadline = None if timeout is None else time.monotonic() + timeout
-    on_change(job)
-    pause = 0.05
-    version = app.db.data_version()
-    while job.state not in FINAL and not is_paused(app, job):
-        if deadline is not None and time.monotonic() >= deadline:
-            return job, False
-        time.sleep(pause if deadline is None else max(0.0, min(pause, deadline - time.monotonic())))
-        pause = min(pause * 1.3, 0.5)
-        if version == (version := app.db.data_version()):
-            continue
-        fresh = _followed(app.db, get(app.db, job.id))
-        if fresh != job:
-            job, pause = fresh, 0.05
-            on_change(job)
-    return job, job.state in FINAL
-
-
-def _followed(db: Database, job: Job) -> Job:
-    """The job that does the work of a merged one."""
-    while job.reason is not None and job.reason.startswith("merged:"):
-        job = get(db, job.reason.removeprefix("merged:"))
-    return job
 
 
 def source_is_busy(app: App, job: Job) -> bool:
@@ -198,16 +234,17 @@ def is_paused(app: App, job: Job) -> bool:
     """True when the job waits for something only a person can put right: a key, a quota, a model's name, a setting."""
     if not job.state.is_waiting:
         return False
-    if job.reason in PAUSED_REASONS or job.reason == SETTINGS:
+    if job.reason == SETTINGS:
         return True
-    return any(row["scope"] == "*" or job.kind != RESTORE for row in pauses(app))
+    held_by = [one for one in current(app) if one.scope == EVERYTHING or job.kind != RESTORE]
+    return any(one.needs_person for one in held_by)
 
 
 def waits_for_a_worker(app: App) -> bool:
-    """True when some job waits for its moment and is not paused."""
+    """True when some job waits for its moment, and for no person."""
     return app.db.first(jobs.has_work(millis(app.clock.now()), endpoint_scope(app.settings.llm))) is not None
 
 
-def pauses(app: App) -> list[dict[str, Any]]:
-    """Return what is paused now: `{scope, paused_until, reason}`."""
-    return app.db.all(workers.paused(millis(app.clock.now())))
+def pauses(app: App) -> list[Pause]:
+    """Return what holds jobs now (services/pauses.py)."""
+    return current(app)

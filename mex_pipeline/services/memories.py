@@ -1,13 +1,12 @@
 """Memories written and read by hand: add, update, get, list (seed 004 §5.1)."""
 
-import re
 import shlex
-import uuid
 from dataclasses import replace
 from datetime import timedelta
 
 from mex_pipeline.app import App
 from mex_pipeline.clock import from_iso, iso, parse_local
+from mex_pipeline.domain.ids import new_id, require_prefix
 from mex_pipeline.domain.memory import Actor, Confidence, Event, HistoryEntry, Memory, Source
 from mex_pipeline.domain.rules import Checked, check_write, given_by, is_guarded
 from mex_pipeline.domain.selection import Selection
@@ -15,8 +14,6 @@ from mex_pipeline.errors import InvalidInput, NotFound, SlotOccupied
 from mex_pipeline.services.results import Page
 from mex_pipeline.services.search import MAX_NUMBER, folder
 from mex_pipeline.store import changes, history, memories, purge, search, sources
-
-MIN_PREFIX = 8
 
 
 def add(
@@ -50,7 +47,7 @@ def add(
     if valid_from > iso(moment + timedelta(days=1)):
         raise InvalidInput("since_in_future", value=since)
     memory = Memory(
-        id=str(uuid.uuid4()),
+        id=new_id(),
         topic=topic,
         sub_topic=sub_topic,
         content=checked.content,
@@ -190,16 +187,6 @@ def find(app: App, prefix: str) -> Memory:
     if len(found) > 1:
         raise NotFound("ambiguous_id", id=prefix)
     return found[0]
-
-
-def require_prefix(prefix: str) -> str:
-    """Return an id or prefix in its stored form; raises InvalidInput when it is too short or no id at all."""
-    wanted = prefix.strip().lower()
-    if re.fullmatch(r"[0-9a-f]{32}", wanted):
-        wanted = str(uuid.UUID(wanted))  # as the original wrote its ids
-    if len(wanted) < MIN_PREFIX or re.fullmatch(r"[0-9a-f-]+", wanted) is None:
-        raise InvalidInput("bad_id", id=prefix, least=MIN_PREFIX)
-    return wanted
 
 
 def page(

@@ -82,6 +82,7 @@ def job_plain(job: Job) -> dict[str, Any]:
         "source": {key: value for key, value in job.payload.items() if key in ("adapter", "path", "session")},
         "trigger": job.trigger,
         "merged": job.coalesced,
+        "batch_id": job.batch_id,
         "attempt": job.attempt,
         "max_attempts": job.max_attempts,
         "crashes": job.crashes,
@@ -110,14 +111,14 @@ class Page:
 
 
 @dataclass(frozen=True, slots=True)
-class Submitted:
-    """A request that is now a job. `worker` is `running`, `spawned` or `absent`."""
+class SubmittedBatch:
+    """A request for several jobs at once, each with whether it was merged. `worker` as in Submitted."""
 
-    job_id: str
-    state: str
-    merged: bool
+    batch_id: str
+    jobs: tuple[tuple[Job, bool], ...]
     worker: str
 
     def to_plain(self) -> dict[str, Any]:
-        """Return the JSON object: `{job_id, state, merged, worker}` (product H9)."""
-        return {"job_id": self.job_id, "state": self.state, "merged": self.merged, "worker": self.worker}
+        """Return the JSON object: `{batch_id, jobs: [{job_id, state, merged}], worker}`."""
+        rows = [{"job_id": job.id, "state": job.state, "merged": merged} for job, merged in self.jobs]
+        return {"batch_id": self.batch_id, "jobs": rows, "worker": self.worker}

@@ -1,11 +1,8 @@
-"""A home's beginning, and its settings (product A3, A4, A6; seed 004 §9)."""
+"""The settings of a home: its endpoint and its language (product A4; seed 004 §9)."""
 
-import os
 import re
-from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -13,44 +10,10 @@ from mex_pipeline import yaml_file
 from mex_pipeline.clock import SystemClock, millis
 from mex_pipeline.errors import ExternalError, InvalidInput
 from mex_pipeline.llm.presets import PRESETS
-from mex_pipeline.paths import Home, write_private
-from mex_pipeline.resources import shipped
+from mex_pipeline.paths import Home, read_text, write_private
+from mex_pipeline.services.pauses import go_again
 from mex_pipeline.settings import LLMSettings, Settings, load
-from mex_pipeline.store import jobs, migrations, workers
 from mex_pipeline.store.database import Database
-
-
-def initialise(
-    home: Home, language: str, *, may_make_parents: bool = False, migrated: Callable[[Path], None] = lambda _: None
-) -> tuple[Database, bool]:
-    """Make whatever the home lacks (folders, config.yaml, schema.yaml, mex.db) and return (its database, it is new).
-
-    Nothing that exists is changed, and a whole home that may only be read is left as it is and opened to be read
-    (product P2); but a database of the original is migrated, and `migrated` told where its copy lies (product B1).
-    Raises InvalidInput when the folder above is missing (product A6), unless `may_make_parents`.
-    """
-    if not may_make_parents:
-        home.require_parent()
-    is_read_only = home.database.exists() and not os.access(home.root, os.W_OK)
-    if not is_read_only:
-        home.make()
-    try:
-        if not home.config.exists():
-            text = shipped("config.yaml").read_text(encoding="utf-8")
-            marker = 'language: ""'
-            write_private(home.config, text.replace(marker, f'language: "{language}"'.ljust(len(marker)), 1))
-        if not home.schema.exists():
-            write_private(home.schema, shipped("schema", f"{language}.yaml").read_text(encoding="utf-8"))
-    except OSError as error:
-        raise ExternalError("home_unwritable", path=str(home.root), detail=error.strerror or "") from error
-    if home.database.is_dir():
-        raise ExternalError("database_is_folder", path=str(home.database))
-    database = Database.open_to_read(home.database) if is_read_only else Database.open(home.database)
-    try:
-        return database, migrations.ensure_current(database, migrated)
-    except BaseException:
-        database.close()
-        raise
 
 
 def configure_llm(
@@ -126,7 +89,7 @@ def write_llm(home: Home, changed: LLMSettings) -> None:
         if getattr(changed, name) != getattr(stored, name)
     }
     if values:
-        text = yaml_file.with_values(yaml_file.read_text(home.config), "llm", values)
+        text = yaml_file.with_values(read_text(home.config), "llm", values)
         _write_settings(home, text, {"llm": values})
     _let_go(home)
 
@@ -134,7 +97,7 @@ def write_llm(home: Home, changed: LLMSettings) -> None:
 def set_language(home: Home, language: str) -> None:
     """Write the language of messages into config.yaml (product A4); raises as `_write_settings`."""
     if load(home.config, {}).language != language:
-        text = yaml_file.with_scalar(yaml_file.read_text(home.config), "language", language)
+        text = yaml_file.with_scalar(read_text(home.config), "language", language)
         _write_settings(home, text, {"language": language})
 
 
@@ -175,7 +138,7 @@ def _checked_url(url: str) -> str:
 
 def _let_go(home: Home) -> None:
     with closing(Database.open(home.database)) as database, database.transaction() as tx:
-        tx.run(workers.resume("llm"), jobs.run_paused_now(millis(SystemClock().now())))
+        tx.run(*go_again(millis(SystemClock().now())))
 
 
 def masked(key: str) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 from mex_pipeline.app import App
 from mex_pipeline.clock import iso
 from mex_pipeline.services import workers as worker_service
-from mex_pipeline.store import cursors, stats, usage
+from mex_pipeline.store import cursors, job_reports, stats, usage
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ def overview(app: App) -> Overview:
     """Return where things stand."""
     with app.db.snapshot() as view:
         counts = view.first(stats.counts(iso(app.clock.now()))) or {}
-        by_state = dict(view.all(stats.jobs_by_state()))
+        by_state = dict(view.all(job_reports.jobs_by_state()))
         spent = tuple(view.all(usage.totals()))
     return Overview(
         profile=counts["profile"],

@@ -10,11 +10,11 @@ from typing import Any
 from mex_pipeline.app import App
 from mex_pipeline.clock import iso, parse_moment, to_local
 from mex_pipeline.domain import timeline
+from mex_pipeline.domain.ids import require_prefix
 from mex_pipeline.domain.memory import HistoryEntry, Memory
 from mex_pipeline.domain.selection import Selection
 from mex_pipeline.domain.timeline import Gone, Step
 from mex_pipeline.errors import InvalidInput, NotFound
-from mex_pipeline.services.memories import require_prefix
 from mex_pipeline.services.profile import Past
 from mex_pipeline.services.results import deleted_plain, memory_plain
 from mex_pipeline.services.search import Dated, check_page

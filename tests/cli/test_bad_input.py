@@ -96,7 +96,7 @@ def test_a_file_of_another_format_is_told_with_the_adapter_that_was_named(tmp_pa
 
 def test_a_held_turn_waits_for_the_session_to_go_on(tmp_path: Path) -> None:
     """The last answer may still grow: it is shown and marked, and read once, later (product H6)."""
-    busy = {"MEX_EXTRACTION_QUIET_SECONDS": "3600"}
+    busy = {"MEX_EXTRACTION_QUIET_SECONDS": "3600", "MEX_WORKER_AUTOSTART": "false"}
     session = SessionFile(tmp_path / "s.jsonl").user(GOOD).assistant("你好")
     shown = mex("transcript", str(session.path), "--json", **busy).json["turns"]
     assert [(turn["role"], turn["held"]) for turn in shown] == [("user", False), ("assistant", True)]

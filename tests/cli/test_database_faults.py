@@ -38,6 +38,7 @@ ARGUMENTS: dict[str, list[str]] = {
     "jobs wait": [ID],
     "jobs cancel": [ID],
     "jobs retry": [ID],
+    "jobs logs": [ID],
     "config llm": ["--provider", "ollama", "--model", "m"],
     "setup": ["--yes"],
 }
@@ -70,7 +71,8 @@ def run(name: str, tmp_path: Path, *options: str) -> Ran:
 def refused(name: str, tmp_path: Path, code: str) -> None:
     """The command fails as promised, for people and for programs."""
     ran = run(name, tmp_path)
-    assert ran.code == 2, (name, ran)
+    # A worker that meets a later structure leaves so that a service starts the new one (docs/jobs.md).
+    assert ran.code == (75 if (name, code) == ("worker run", "database_newer") else 2), (name, ran)
     assert ran.out == "", name
     assert ran.err.startswith("Error: "), (name, ran)
     assert "mex.db" in ran.err, name

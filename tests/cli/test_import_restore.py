@@ -271,13 +271,32 @@ def test_fault_14_no_mutated_export_gives_a_traceback_or_half_an_import(
     ran = mex("import", str(file), "--on-conflict", "overwrite", "--json", ok=False, **other)
     assert "internal" not in ran.err
     if ran.code:
-        assert (ran.code, ran.out) == (1, "")
+        assert (ran.code, ran.out) == (1, ""), ran.err
         assert json.loads(ran.err.splitlines()[-1])["code"] in ("not_an_export", "export_version")
         return
     _holds(ran, whole)
     before = _rows(folder / "home")
     again = mex("import", str(file), "--on-conflict", "overwrite", "--json", **other).json
     assert (again["imported"], _rows(folder / "home")) == (0, before)
+
+
+@pytest.mark.parametrize("junk", ["\ud800", 2**70, None, True], ids=repr)
+def test_fault_14_one_odd_value_anywhere_is_a_conflict_or_a_refusal(
+    tmp_path_factory: pytest.TempPathFactory, junk: Any
+) -> None:
+    """Each kind of place in an export, one after the other: never a failure of the import as a whole."""
+    sample = _sample(tmp_path_factory)
+    places = {tuple(key for key in path if isinstance(key, str)): path for path in _paths(sample)[1:]}
+    for *way, last in places.values():
+        whole = copy.deepcopy(sample)
+        place = whole
+        for key in way:
+            place = place[key]
+        place[last] = junk
+        folder = tmp_path_factory.mktemp("odd")
+        file = write(folder / "x.json", json.dumps(whole))
+        ran = mex("import", str(file), "--json", ok=False, MEX_HOME=str(folder / "home"))
+        assert ran.code in (0, 1), (way, last, ran.err)
 
 
 def _holds(ran: Ran, whole: dict[str, Any]) -> None:

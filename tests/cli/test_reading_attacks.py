@@ -178,7 +178,7 @@ def test_product_a4_the_help_of_every_command_speaks_chinese_to_its_last_line() 
 
 @pytest.mark.parametrize(("lang", "stop"), [("en", "."), ("zh", "。")])
 def test_every_line_of_help_ends_as_a_sentence_does(lang: str, stop: str) -> None:
-    lines = {name: text for name, text in messages.CATALOGUES[lang].items() if name.startswith("help.")}
+    lines = {name: text for name, text in messages.catalogue(lang).items() if name.startswith("help.")}
     assert [name for name, text in lines.items() if not text.endswith(stop) and not name.startswith("help.page_")] == []
 
 

@@ -1,0 +1,239 @@
+"""How jobs, batches and their stories are shown (product D3, E3, H9)."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from mex_pipeline import messages
+from mex_pipeline.app import App
+from mex_pipeline.cli import output
+from mex_pipeline.cli.options import t
+from mex_pipeline.cli.reasons import reason_text
+from mex_pipeline.clock import from_iso, iso_of_millis, millis, to_local
+from mex_pipeline.domain.job import Job, JobState
+from mex_pipeline.domain.structured import render
+from mex_pipeline.services import job_control, jobs, workers
+from mex_pipeline.services.job_control import Batch
+from mex_pipeline.services.results import job_plain
+
+_LOOKS = {
+    JobState.SUCCEEDED: output.GREEN,
+    JobState.RETRYING: output.YELLOW,
+    JobState.FAILED: output.RED,
+    JobState.CANCELLED: output.FAINT,
+}
+_SILENT = frozenset({"claimed", "merged"})
+"""What happened whose note is for programs: who took the job, which batch it joined."""
+
+
+def plain(app: App, job: Job) -> dict[str, Any]:
+    """Return a job's JSON object; a job that has no result yet still tells what it has cost."""
+    shape = job_plain(job)
+    if "usage" not in shape:
+        shape["usage"] = jobs.tokens(app.db, job)
+    if "conflicts" in shape:
+        shape["conflicts"] = [one | {"detail": conflict_text(one)} for one in shape["conflicts"]]
+    return shape
+
+
+def exit_code(job: Job) -> int:
+    """0 for success, 1 for cancelled, 2 for failed and for what waits for a person (product H8)."""
+    return {JobState.SUCCEEDED: 0, JobState.CANCELLED: 1}.get(job.state, 2)
+
+
+def line(job: Job) -> output.Painted:
+    """Return a job on one line: when it was asked for, its id, where it stands, and of what."""
+    kind = "" if job.kind == jobs.EXTRACT else f" · {t(f'kind.{job.kind}')}"
+    return output.Painted(
+        (f"{to_local(iso_of_millis(job.created_at) or '')}  ", ""),
+        (job.id, output.FAINT),
+        (f"{kind} · ", ""),
+        (t(f"state.{job.state}"), _LOOKS.get(job.state, "")),
+        ("".join(f" · {part}" for part in (_why(job), _counts(job), source(job)) if part), ""),
+    )
+
+
+def source(job: Job) -> str:
+    """Return what a job reads."""
+    return str(job.payload.get("path") or t("label.given_text"))
+
+
+def _counts(job: Job) -> str:
+    if not job.result:
+        return ""
+    if job.kind == jobs.RESTORE:
+        return _restored(job.result)
+    return t("label.counts", **{key: len(job.result.get(key, [])) for key in ("added", "updated", "discarded")})
+
+
+def _restored(result: dict[str, Any]) -> str:
+    conflicts = result["counts"]["conflicts"]
+    return t("done.imported", imported=result["imported"], skipped=result["skipped"], conflicts=conflicts)
+
+
+def _why(job: Job) -> str:
+    """How a job ended, or what it waits for."""
+    if job.kind == jobs.RESTORE and job.state is JobState.SUCCEEDED:
+        return ""  # its counts say it
+    if job.outcome is not None:
+        return t(f"outcome.{job.outcome}")
+    return reason_text(job.reason) if job.state.is_waiting else ""
+
+
+def lines(app: App, job: Job) -> list[str]:
+    """Return a job for people: where it stands, what it wrote, what it did not and why."""
+    shown: list[str] = [line(job)]
+    if not job.state.is_final:
+        shown.append(_stage(app, job))
+    if job.progress_total and not job.state.is_final:
+        shown.append(t("note.progress", done=job.progress_done or 0, total=job.progress_total))
+    if job.coalesced:
+        shown.append(t("note.merged", count=job.coalesced))
+    if job.batch_id:
+        shown.append(t("label.batch", id=job.batch_id))
+    if job.state is not JobState.SUCCEEDED and job.last_error:
+        what, hint = messages.render_code(job.last_error["code"], job.last_error["params"])
+        shown.append(t("label.last_error", text=output.joined(what, hint)))
+    if job.state is not JobState.SUCCEEDED and job.attempt:
+        shown.append(t("note.attempts", attempt=job.attempt, most=job.max_attempts))
+    if job.state.is_waiting and job.available_at > millis(app.clock.now()):
+        shown.append(t("note.next_run", when=to_local(iso_of_millis(job.available_at) or "")))
+    if job.result:
+        return shown + summary(app, job)
+    spent = jobs.tokens(app.db, job)
+    return shown + ([t("note.spent", **spent)] if spent["calls"] else [])
+
+
+def _stage(app: App, job: Job) -> str:
+    """What an unfinished job does now, or what it waits for."""
+    if job.cancel_requested:
+        return t("stage.stopping")
+    if job.state is JobState.RUNNING:
+        if job.kind == jobs.RESTORE:
+            return t("stage.restoring")
+        if job.progress_note is None or job.progress_total is None:
+            return t("stage.reading")
+        return t("stage.writing" if job.progress_done == job.progress_total else "stage.asking")
+    if jobs.is_paused(app, job):
+        return t("stage.paused")
+    if job.available_at > millis(app.clock.now()):
+        return t("stage.later")
+    if jobs.source_is_busy(app, job):
+        return t("stage.behind")
+    return t("stage.soon" if workers.will_run(app) else "stage.no_worker")
+
+
+def summary(app: App, job: Job) -> list[str]:
+    """The seed's summary (seed 004 §6.1 step 8), with what was written and whose words say so."""
+    result = job.result or {}
+    if job.kind == jobs.RESTORE:
+        return _restore_summary(result) if result else []
+    skipped = [t(f"skipped.{job.reason}")] if job.outcome == "skipped" and job.reason else []
+    counts = {key: len(result.get(key, [])) for key in ("added", "updated", "retired", "discarded")}
+    shown = [*skipped, t("done.extracted", **counts)]
+    written = [("+", one) for one in result.get("added", [])]
+    written += [("~", one["after"]) for one in result.get("updated", [])]
+    written += [("-", one) for one in result.get("retired", [])]
+    for sign, one in written:
+        slot = app.schema.find(one["topic"], one["sub_topic"])
+        place = f"{one['topic']}.{one['sub_topic']}" if one["sub_topic"] else one["topic"] or "—"
+        shown.append(f"{sign} {place}: {render(slot, one['content'], messages.active())}  [{one['confidence']}]")
+        if one["evidence"]:
+            shown.append(output.evidence_line(one["evidence"]))
+    shown += [output.discarded_line(one) for one in result.get("discarded", [])]
+    if result.get("inferred_count"):
+        shown.append(t("note.inferred", count=result["inferred_count"]))
+    if result.get("skipped_turns"):
+        shown.append(t("note.skipped_turns", count=len(result["skipped_turns"])))
+    usage = result.get("usage", {})
+    if result.get("extractor") == "rules" and job.outcome != "skipped":
+        shown.append(t("note.rules_only"))
+    elif usage.get("calls") or usage.get("reused"):
+        shown.append(t("note.usage", **usage))
+    return shown
+
+
+def _restore_summary(result: dict[str, Any]) -> list[str]:
+    """The seed's summary of an import (seed 004 §6.4): counts, what made room, and every conflict."""
+    counts = result["counts"]
+    shown = [_restored(result)]
+    if counts["updated"]:
+        shown.append(t("note.replaced", count=counts["updated"]))
+    if counts["retired"]:
+        shown.append(t("note.put_aside", count=counts["retired"]))
+    shown += [f"- {conflict_text(one)}" for one in result["conflicts"]]
+    if counts["conflicts"] > len(result["conflicts"]):
+        shown.append(t("note.more_conflicts", count=counts["conflicts"] - len(result["conflicts"])))
+    return shown
+
+
+def conflict_text(conflict: dict[str, Any]) -> str:
+    """Return what was not taken over from an export, why, and what to do."""
+    facts, reason = dict(conflict["facts"]), conflict["reason"]
+    place = t("label.entry", section=conflict["section"], number=conflict["number"], id=conflict["id"] or "—")
+    if reason == "invalid_entry":
+        why = output.joined(*messages.render_code(facts.pop("code"), facts))
+    else:
+        why = t(f"conflict.{reason}", id=conflict["id"], **facts)
+    return f"{place}: {why}"
+
+
+def batch_plain(app: App, batch: Batch) -> dict[str, Any]:
+    """Return the JSON object of a batch: the sums over its jobs, and the jobs."""
+    shown = [plain(app, job) for job in batch.jobs]
+    usage = {
+        name: sum(one["usage"].get(name, 0) for one in shown)
+        for name in ("calls", "reused", "prompt_tokens", "completion_tokens")
+    }
+    return {
+        "batch_id": batch.id,
+        "states": batch.count("state"),
+        "outcomes": batch.count("outcome"),
+        **batch.written(),
+        "usage": usage,
+        "jobs": shown,
+    }
+
+
+def batch_lines(app: App, batch: Batch) -> list[str]:
+    """Return a batch for people: its jobs by state, what they wrote and cost, and a line for each."""
+    usage = batch_plain(app, batch)["usage"]
+    shown = [
+        t("label.batch", id=batch.id),
+        t("note.job_counts", counts=state_counts(batch.count("state"))),
+        t("done.extracted", **batch.written()),
+    ]
+    if usage["calls"]:
+        shown.append(t("note.spent", **{key: value for key, value in usage.items() if key != "reused"}))
+    return [*shown, *(line(job) for job in batch.jobs)]
+
+
+def state_counts(counts: Mapping[str, int]) -> str:
+    """Return numbers of jobs by state, in words."""
+    return ", ".join(f"{t(f'state.{state}')} {number}" for state, number in counts.items()) or "—"
+
+
+def story_lines(events: Iterable[Mapping[str, Any]]) -> Iterable[str]:
+    """Yield the story of a job in words, local times, one line for each event."""
+    for row in events:
+        name, note = row["event"], "" if row["event"] in _SILENT else reason_text(row["note"])
+        if name == "queued" and note:
+            name = "put_back"
+        what = t(f"happened.{name}") if messages.knows(f"happened.{name}") else name
+        yield f"{moment(row['at'])}  {t('label.because', what=what, why=note) if note else what}"
+
+
+def moment(at: str) -> str:
+    """Return a stored moment as local date and time with seconds: a story may be over in one."""
+    return from_iso(at).astimezone().strftime("%Y-%m-%d %H:%M:%S")
+
+
+def found_lines(app: App, found: Job | Batch) -> list[str]:
+    """Return a job or a batch for people."""
+    return batch_lines(app, found) if isinstance(found, Batch) else lines(app, found)
+
+
+def found_plain(app: App, found: Job | Batch) -> dict[str, Any]:
+    """Return the JSON object of a job or a batch; a single job brings its story."""
+    if isinstance(found, Batch):
+        return batch_plain(app, found)
+    return plain(app, found) | {"events": list(job_control.follow(app, found, forever=False))}
