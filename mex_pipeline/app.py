@@ -2,37 +2,51 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from mex_pipeline.clock import Clock
     from mex_pipeline.domain.schema import Notice, Schema
     from mex_pipeline.domain.wording import Language
     from mex_pipeline.paths import Home
     from mex_pipeline.services.extractor import Extractor
+    from mex_pipeline.services.gate import Gate
     from mex_pipeline.settings import Settings
     from mex_pipeline.store.async_database import AsyncDatabase
     from mex_pipeline.store.database import Database
 
 
 @dataclass(frozen=True, slots=True)
-class App:
-    """One command's view of a home. `is_new` says that this command created it, `notices` what schema.yaml should change."""
+class OpenHome:
+    """A home in use, without its schema: all that a request for a job needs, which every turn of an agent makes.
+
+    `is_new` says that this command created it, `migrated` where copies of an older mex.db lie.
+    """
 
     home: Home
     settings: Settings
-    schema: Schema
     db: Database
     clock: Clock
     language: Language
     is_new: bool = False
+    migrated: tuple[Path, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class App(OpenHome):
+    """One command's view of a home. `notices` say what schema.yaml should change."""
+
+    schema: Schema = field(kw_only=True)
     notices: tuple[Notice, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class AsyncApp:
-    """The same for the extraction pipeline, with the extractor that serves: a model or the built-in rules."""
+    """The same for the extraction pipeline, with the extractor that serves (a model or the built-in rules) and the gate
+    that its calls pass."""
 
     home: Home
     settings: Settings
@@ -41,3 +55,4 @@ class AsyncApp:
     clock: Clock
     language: Language
     extractor: Extractor
+    calls: Gate

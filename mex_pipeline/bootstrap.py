@@ -4,45 +4,55 @@ from __future__ import annotations
 
 import os
 from contextlib import AsyncExitStack, asynccontextmanager, closing, contextmanager
+from functools import cache
 from typing import TYPE_CHECKING
 
-from mex_pipeline import messages, settings, yaml_file
-from mex_pipeline.app import App, AsyncApp
+from mex_pipeline import messages, settings
+from mex_pipeline.app import App, AsyncApp, OpenHome
 from mex_pipeline.clock import SystemClock, millis
-from mex_pipeline.domain.schema import Notice, Schema, parse
 from mex_pipeline.errors import MexError
 from mex_pipeline.paths import Home
-from mex_pipeline.resources import prompt_texts
-from mex_pipeline.services import setup
+from mex_pipeline.services import opening
 from mex_pipeline.store.database import Database
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
     from pathlib import Path
 
+    from mex_pipeline.domain.schema import Notice, Schema
     from mex_pipeline.domain.wording import Language
     from mex_pipeline.llm.probe import Trial
     from mex_pipeline.services.extractor import Extractor
+    from mex_pipeline.services.gate import Gate
     from mex_pipeline.services.heartbeat import Runs
-    from mex_pipeline.settings import LLMSettings, Settings
+    from mex_pipeline.settings import LLMSettings, QueueSettings, Settings
     from mex_pipeline.store.async_database import AsyncDatabase
+
+
+@contextmanager
+def open_home(language: Language) -> Iterator[OpenHome]:
+    """Open the home, made first when it does not exist (product A3); its schema is not looked at."""
+    home = Home.from_environment()
+    copies: list[Path] = []
+    database, is_new = opening.initialise(home, language, migrated=copies.append)
+    with closing(database):
+        yield OpenHome(home, settings.load(home.config), database, SystemClock(), language, is_new, tuple(copies))
 
 
 @contextmanager
 def open_app(language: Language) -> Iterator[App]:
     """Open the home for one command, made first when it does not exist (product A3)."""
-    home = Home.from_environment()
-    copies: list[Path] = []
-    database, is_new = setup.initialise(home, language, migrated=copies.append)
-    with closing(database):
-        found = settings.load(home.config)
-        schema, notices = load_schema(home)
-        notices = (*(Notice("migrated", str(copy)) for copy in copies), *notices)
-        yield App(home, found, schema, database, SystemClock(), language, is_new, notices)
+    with open_home(language) as it:
+        schema, notices = load_schema(it.home)
+        facts = (it.home, it.settings, it.db, it.clock, it.language, it.is_new, it.migrated)
+        yield App(*facts, schema=schema, notices=notices)
 
 
 def load_schema(home: Home) -> tuple[Schema, tuple[Notice, ...]]:
     """Return the home's schema and its notices; raises InvalidInput naming the file and the place that is wrong."""
+    from mex_pipeline import yaml_file
+    from mex_pipeline.domain.schema import parse
+
     try:
         return parse(yaml_file.load(home.schema))
     except MexError as error:
@@ -54,7 +64,7 @@ def worker_settings() -> tuple[Home, Settings]:
     """Return the home a worker serves, made when it does not exist, and its settings."""
     home = Home.from_environment()
     language = messages.choose(os.environ.get("MEX_LANG"))
-    setup.initialise(home, language)[0].close()
+    opening.initialise(home, language)[0].close()
     found = settings.load(home.config)
     messages.activate(messages.choose(os.environ.get("MEX_LANG"), found.language))
     return home, found
@@ -79,6 +89,13 @@ def list_models(llm: LLMSettings, timeout: float) -> list[str]:
     return asyncio.run(ask(llm.base_url, llm.key(os.environ), timeout))
 
 
+def ask_queue(home: Home, queue: QueueSettings) -> None:
+    """Ask the server that carries the wake-ups whether it can be used; raises as jobqueue.try_redis."""
+    from mex_pipeline.jobqueue import try_redis
+
+    try_redis(home.queue, queue.url, queue.address)
+
+
 def try_model(llm: LLMSettings, timeout: float) -> Trial:
     """Return what one tiny call cost; raises the errors of a call (llm/probe.py)."""
     import asyncio
@@ -89,8 +106,10 @@ def try_model(llm: LLMSettings, timeout: float) -> Trial:
 
 
 @asynccontextmanager
-async def open_async_app(home: Home) -> AsyncIterator[AsyncApp]:
-    """Open the home for the extraction pipeline, with the extractor its settings ask for."""
+async def open_async_app(home: Home, job_id: str) -> AsyncIterator[AsyncApp]:
+    """Open the home for one job, with the extractor that its kind and the settings ask for."""
+    from mex_pipeline.services.jobs import RESTORE
+    from mex_pipeline.store import jobs
     from mex_pipeline.store.async_database import AsyncDatabase
 
     found = settings.load(home.config)
@@ -98,9 +117,11 @@ async def open_async_app(home: Home) -> AsyncIterator[AsyncApp]:
     language = messages.choose(os.environ.get("MEX_LANG"), found.language)
     database = await AsyncDatabase.open(home.database)
     try:
-        extractor = await _extractor(found, schema, language, database)
+        job = await database.first(jobs.one(job_id))
+        needs_model = job is not None and job.kind != RESTORE
+        extractor = await _extractor(found, schema, language, database) if needs_model else _rules(schema)
         try:
-            yield AsyncApp(home, found, schema, database, SystemClock(), language, extractor)
+            yield AsyncApp(home, found, schema, database, SystemClock(), language, extractor, _calls(found.llm))
         finally:
             await extractor.aclose()
     finally:
@@ -111,13 +132,13 @@ async def _extractor(found: Settings, schema: Schema, language: Language, databa
     """The configured model, or the built-in rules when none is configured at all (product C9)."""
     found.llm.require_whole()
     if not found.llm.is_configured:
-        from mex_pipeline.services.rule_extractor import RuleExtractor
-
-        return RuleExtractor(schema)
+        return _rules(schema)
     from mex_pipeline.domain.schema import slot_lines
     from mex_pipeline.llm.client import OpenAICompatible
     from mex_pipeline.llm.prompts import Prompts
+    from mex_pipeline.resources import prompt_texts
     from mex_pipeline.services.model_extractor import FormatMemory, ModelExtractor
+    from mex_pipeline.services.pauses import endpoint_scope
 
     formats = FormatMemory(database, SystemClock(), found.llm.base_url, found.llm.model)
     llm = OpenAICompatible(
@@ -131,7 +152,29 @@ async def _extractor(found: Settings, schema: Schema, language: Language, databa
     )
     parts, repair = prompt_texts(language)
     prompts = Prompts(parts, repair, language)
-    return ModelExtractor(llm, database, SystemClock(), prompts, schema, slot_lines(schema, language), formats)
+    slots, scope = slot_lines(schema, language), endpoint_scope(found.llm)
+    return ModelExtractor(llm, database, SystemClock(), prompts, schema, slots, formats, scope)
+
+
+def _rules(schema: Schema) -> Extractor:
+    """The built-in rules; they stand there for a restore as well, which reads no conversation."""
+    from mex_pipeline.services.rule_extractor import RuleExtractor
+
+    return RuleExtractor(schema)
+
+
+@cache
+def _gate() -> Gate:
+    from mex_pipeline.services.gate import Gate
+
+    return Gate(1)
+
+
+def _calls(llm: LLMSettings) -> Gate:
+    """The one gate of this process, as wide as the settings are now."""
+    gate = _gate()
+    gate.resize(llm.concurrency)
+    return gate
 
 
 async def run_job(home: Home, job_id: str, runs: Runs) -> bool:
@@ -144,7 +187,7 @@ async def run_job(home: Home, job_id: str, runs: Runs) -> bool:
 
     async with AsyncExitStack() as stack:
         try:
-            app = await stack.enter_async_context(open_async_app(home))
+            app = await stack.enter_async_context(open_async_app(home, job_id))
         except MexError as error:
             with closing(Database.open(home.database)) as database:
                 endings.hold(database, job_id, error, millis(SystemClock().now()))
@@ -160,8 +203,9 @@ def run_job_here(app: App, job_id: str) -> None:
     import asyncio
 
     from mex_pipeline import lease
-    from mex_pipeline.services.foreground import drive, give_up
+    from mex_pipeline.services.foreground import drive
     from mex_pipeline.services.heartbeat import Runs
+    from mex_pipeline.services.jobs import give_up
 
     owner = lease.Owner(app.home.run)
     try:

@@ -9,6 +9,7 @@ from mex_pipeline.errors import ExternalError, InvalidInput
 
 PRIVATE_FOLDER = 0o700
 PRIVATE_FILE = 0o600
+_BOM = b"\xef\xbb\xbf"
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,3 +84,19 @@ def write_private(path: Path, text: str) -> None:
     with os.fdopen(descriptor, "w", encoding="utf-8") as file:
         file.write(text)
     fresh.replace(path)
+
+
+def read_text(path: Path) -> str:
+    """Return the file's text; raises InvalidInput: `file_unreadable`, `file_not_utf8` (with the line)."""
+    try:
+        if path.is_fifo():  # reading would wait for a writer
+            raise OSError(0, "not a regular file")
+        raw = path.read_bytes()
+    except OSError as error:
+        detail = error.strerror or type(error).__name__
+        raise InvalidInput("file_unreadable", path=str(path), detail=detail) from error
+    try:
+        return raw.removeprefix(_BOM).decode().replace("\r\n", "\n").replace("\r", "\n")
+    except UnicodeDecodeError as error:
+        line = raw.count(b"\n", 0, error.start) + 1
+        raise InvalidInput("file_not_utf8", path=str(path), line=line) from error

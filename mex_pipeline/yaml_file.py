@@ -6,6 +6,7 @@ from typing import Any
 import yaml
 
 from mex_pipeline.errors import InvalidInput
+from mex_pipeline.paths import read_text
 
 # libyaml is ten times faster than the Python parser; some builds come without it.
 _Base = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -25,22 +26,6 @@ class _Loader(_Base):  # type: ignore[misc, valid-type]  # known at run time onl
 MAX_DEPTH = 30
 MAX_NODES = 100_000
 """What a file may hold, aliases written out: the shipped schema has 900 nodes, eight deep."""
-
-
-def read_text(path: Path) -> str:
-    """Return the file's text; raises InvalidInput: `file_unreadable`, `file_not_utf8` (with the line)."""
-    try:
-        if path.is_fifo():  # reading would wait for a writer
-            raise OSError(0, "not a regular file")
-        raw = path.read_bytes()
-    except OSError as error:
-        detail = error.strerror or type(error).__name__
-        raise InvalidInput("file_unreadable", path=str(path), detail=detail) from error
-    try:
-        return raw.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
-    except UnicodeDecodeError as error:
-        line = raw.count(b"\n", 0, error.start) + 1
-        raise InvalidInput("file_not_utf8", path=str(path), line=line) from error
 
 
 def load(path: Path) -> Any:

@@ -10,15 +10,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from mex_pipeline.adapters import claude_records
+from mex_pipeline.adapters.claude_records import HEAD, is_claude, text_of
 from mex_pipeline.adapters.cleaning import assistant_text, capped, user_text
-from mex_pipeline.adapters.files import digest, opened, size_of
-from mex_pipeline.adapters.jsonl import Collector, Record, records, window
+from mex_pipeline.adapters.files import digest, opened
+from mex_pipeline.adapters.jsonl import Collector, window
+from mex_pipeline.adapters.records import Record, records
 from mex_pipeline.clock import from_iso, iso
 from mex_pipeline.domain.conversation import PROMPT_MARK, Cursor, Transcript, Turn
 from mex_pipeline.errors import SourceFormat
-
-_HEAD = 1024 * 1024
-"""How many bytes at the beginning decide what the file is."""
 
 _RECORD_REASONS = {
     "progress": "progress",
@@ -73,11 +73,7 @@ class ClaudeAdapter:
 
     def detect(self, path: Path) -> bool:
         """True when the beginning of the file holds more Claude records than unusable lines."""
-        with opened(path) as file:
-            score = 0
-            for record in records(file, 0, min(size_of(file), _HEAD)):
-                score += _is_claude(record) - (record.fault is not None)
-            return score > 0
+        return claude_records.detect(path)
 
     def read(self, path: Path, since: Cursor, *, quiet: bool, until: int | None = None) -> Transcript:
         """Return the turns from `since.resume` on.
@@ -90,12 +86,12 @@ class ClaudeAdapter:
         """
         with opened(path) as file:
             part = window(file, since, until)
-            left_out = _whole_file_reason(path, records(file, 0, min(part.stop, _HEAD)))
+            left_out = _whole_file_reason(path, records(file, 0, min(part.stop, HEAD)))
             collector = Collector(part)
             trailing = _Trailing(part.start)
             is_known = False
             for record in part.records(file):
-                is_known = is_known or _is_claude(record)
+                is_known = is_known or is_claude(record)
                 trailing.follow(record)
                 _take(collector, record, left_out)
             if part.start == 0 and collector.records and not is_known:
@@ -125,21 +121,6 @@ class _Trailing:
         self.end = record.end
 
 
-def _is_claude(record: Record) -> bool:
-    """True for a record that no other agent writes; an oversized line counts by its type."""
-    value = record.value
-    match _text(value, "type"):
-        case None:
-            return False
-        case "user" | "assistant":
-            return record.fault is not None or isinstance(value.get("message"), dict)
-        case "summary":
-            return "leafUuid" in value
-        case "file-history-snapshot":
-            return "messageId" in value
-    return "sessionId" in value and not {"id", "payload", "providerData"} & value.keys()
-
-
 def _whole_file_reason(path: Path, head: Iterable[Record]) -> str | None:
     """Return why nothing of the file is conversation: a subagent's file, or a session of meX's own prompt."""
     if path.match("agent-*.jsonl") or "subagents" in path.parts[:-1]:
@@ -154,8 +135,8 @@ def _whole_file_reason(path: Path, head: Iterable[Record]) -> str | None:
 def _take(collector: Collector, record: Record, left_out: str | None) -> None:
     """Put one record's turns and reasons into the collector."""
     value = record.value
-    kind = _text(value, "type")
-    collector.note(record, _text(value, "sessionId") or _text(value, "session_id"), _text(value, "cwd"))
+    kind = text_of(value, "type")
+    collector.note(record, text_of(value, "sessionId") or text_of(value, "session_id"), text_of(value, "cwd"))
     if reason := record.fault or left_out:
         collector.drop(reason, record)
     elif kind == "user":
@@ -177,9 +158,9 @@ def _take_user(collector: Collector, record: Record) -> None:
     text, was_cut = capped("\n".join(texts))
     if was_cut:
         collector.drop("capped", record)
-    uuid = _text(value, "uuid")
+    uuid = text_of(value, "uuid")
     name = uuid or "#" + digest(f"{value.get('timestamp')}\n{text}")
-    session_id = _text(value, "sessionId") or _text(value, "session_id")
+    session_id = text_of(value, "sessionId") or text_of(value, "session_id")
     collector.keep(Turn(f"u:{name}", "user", text, at=_at(value), message_id=uuid, session_id=session_id), record)
 
 
@@ -190,7 +171,7 @@ def _take_assistant(collector: Collector, record: Record) -> None:
         collector.drop(reason, record)
         return
     message_id = _message_id(value)
-    session_id = _text(value, "sessionId") or _text(value, "session_id")
+    session_id = text_of(value, "sessionId") or text_of(value, "session_id")
     for block in _blocks(value):
         raw = block.get("text") if block.get("type") == "text" else None
         text, was_cut = capped(assistant_text(raw)) if isinstance(raw, str) else ("", False)
@@ -241,7 +222,7 @@ def _machine_flag(value: dict[str, Any]) -> str | None:
         return "sidechain"
     if value.get("sessionKind") == "bg":
         return "background"
-    if _OWN_FOLDER.search(_text(value, "cwd") or ""):
+    if _OWN_FOLDER.search(text_of(value, "cwd") or ""):
         return "own_session"
     return "meta" if value.get("isMeta") else None
 
@@ -291,7 +272,7 @@ def _result_reason(block: dict[str, Any], value: dict[str, Any]) -> str:
 
 
 def _block_reason(block: dict[str, Any]) -> str:
-    kind = _text(block, "type") or "text"
+    kind = text_of(block, "type") or "text"
     if kind == "text":
         return "malformed"
     return "tool_result" if kind.endswith("tool_result") else _BLOCK_REASONS.get(kind, "unknown_block")
@@ -311,18 +292,18 @@ def _record_reason(kind: str | None, value: dict[str, Any]) -> str:
 
 
 def _origin(value: dict[str, Any]) -> str | None:
-    return _text(_dict(value.get("origin")), "kind")
+    return text_of(_dict(value.get("origin")), "kind")
 
 
 def _message_id(value: dict[str, Any]) -> str:
     """Return the API message's id, else the record's; one message spans several records (session-formats §3.1)."""
-    return _text(_dict(value.get("message")), "id") or _text(value, "uuid") or ""
+    return text_of(_dict(value.get("message")), "id") or text_of(value, "uuid") or ""
 
 
 def _at(value: dict[str, Any]) -> str | None:
     """Return the record's time as UTC ISO seconds; None when it is missing or no time of this era."""
     try:
-        moment = from_iso(_text(value, "timestamp") or "")
+        moment = from_iso(text_of(value, "timestamp") or "")
     except (ValueError, OverflowError):
         return None
     return iso(moment) if moment.year >= 1970 else None
@@ -330,9 +311,3 @@ def _at(value: dict[str, Any]) -> str | None:
 
 def _dict(value: Any) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
-
-
-def _text(value: dict[str, Any], key: str) -> str | None:
-    """Return a string that is there and not empty, else None."""
-    found = value.get(key)
-    return found if isinstance(found, str) and found else None

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from mex_pipeline.adapters.files import opened, size_of
-from mex_pipeline.adapters.jsonl import records
+from mex_pipeline.adapters.records import records
 from mex_pipeline.adapters.values import mapping, number, string
 from mex_pipeline.errors import SourceFormat, SourceGone, SourceUnreadable
 

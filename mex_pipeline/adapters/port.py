@@ -1,9 +1,13 @@
 """What an adapter is: found by content, pure, deterministic, never a writer (session-formats §2)."""
 
-from pathlib import Path
-from typing import Protocol
+from __future__ import annotations
 
-from mex_pipeline.domain.conversation import Cursor, Transcript
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from mex_pipeline.domain.conversation import Cursor, Transcript
 
 
 class Adapter(Protocol):

@@ -115,9 +115,8 @@ def _cursor(value: Any) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise ValueError
     checks: dict[Any, Check] = {int: _number, str: _text}
-    for column in fields(Cursor):
-        checks[column.type](value.get(column.name, column.default))
-    return {"v": 1} | {column.name: value.get(column.name, column.default) for column in fields(Cursor)}
+    found = {one.name: checks[one.type](value.get(one.name, one.default)) for one in fields(Cursor)}
+    return {"v": 1} | found
 
 
 _EXTRACTOR = _one_of(("model", "rules"))

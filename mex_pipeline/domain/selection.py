@@ -1,14 +1,9 @@
 """Which memories are meant: the conditions that searching, listing and forgetting share."""
 
-import re
 from dataclasses import dataclass
-from unicodedata import normalize
 
+from mex_pipeline.domain.folding import folded
 from mex_pipeline.domain.memory import Confidence, Memory
-
-_LATIN_MARKS = dict.fromkeys(range(0x300, 0x370))
-_MAY_BE_MARKED = re.compile("[\u00c0-\u058f\u1d00-\u1fff\u2190-\u2bff]")
-"""What may hold a Latin mark once decomposed: Chinese, by far the most text, need not be looked at closer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,13 +50,3 @@ class Selection:
             and (self.until is None or memory.created_at <= self.until)
             and self.mentions(memory.content)
         )
-
-
-def folded(text: str) -> str:
-    """Return `text` as words are compared: width, compatibility forms, case and Latin accents do not count."""
-    if text.isascii():
-        return text.lower()
-    unified = normalize("NFKC", text).casefold()
-    if _MAY_BE_MARKED.search(unified) is None:
-        return unified
-    return normalize("NFC", normalize("NFD", unified).translate(_LATIN_MARKS))

@@ -22,7 +22,8 @@ GOLDEN = ROOT / "tests" / "golden"
 EXAMPLE = ROOT / "docs" / "examples" / "claude-session.jsonl"
 _ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 _TIME = re.compile(r"20\d\d-\d\d-\d\d[T ]\d\d:\d\d:\d\dZ?")
-_MEASURED = {"db_size_bytes", "size_bytes", "pid", "bytes", "tokens", "max_tokens"}
+_SERVICE = re.compile(r"mex-worker-[0-9a-f]{8}")
+_MEASURED = {"db_size_bytes", "size_bytes", "pid", "bytes", "tokens", "max_tokens", "p50", "p95"}
 EXPERIENCE = '{"start": "2019", "end": "2023", "company": "星辰软件"}'
 
 
@@ -52,6 +53,7 @@ class Tour:
     def _words(self) -> Iterator[tuple[str, tuple[str, ...]]]:
         yield from self._memories()
         yield from self._background()
+        yield from self._care()
 
     def _memories(self) -> Iterator[tuple[str, tuple[str, ...]]]:
         yield "init", ("init",)
@@ -94,6 +96,7 @@ class Tour:
         yield "jobs_retry", ("jobs", "retry", job)
         yield "jobs_cancel", ("jobs", "cancel", job)
         yield "jobs_wait", ("jobs", "wait", self.run("jobs", "list", "--state", "succeeded").json[0]["job_id"])
+        yield "jobs_logs", ("jobs", "logs", job)
         yield "worker_status", ("worker", "status")
         yield "worker_stop", ("worker", "stop")
         yield "stats", ("stats",)
@@ -105,6 +108,26 @@ class Tour:
         yield "integrate", ("integrate", "claude", "--dry-run")
         yield "config_llm", ("config", "llm", "--provider", "ollama", "--model", "m1", "--api-key", "sk-123456789012")
         yield "config_show", ("config", "show")
+
+    def _care(self) -> Iterator[tuple[str, tuple[str, ...]]]:
+        notes = [self.folder / f"note{number}.txt" for number in (1, 2)]
+        for note, text in zip(notes, ("记住：我喜欢红茶", "记住：我喜欢白茶"), strict=True):
+            note.write_text(text, encoding="utf-8")
+        texts = ("import", *map(str, notes), "--mode", "extract")
+        yield "import_files_async", (*texts, "--async")
+        batch = self.run("jobs", "list").json[0]["batch_id"]
+        self.run("jobs", "cancel", batch)
+        yield "jobs_show_batch", ("jobs", "show", batch)
+        yield "jobs_pause", ("jobs", "pause", "model", "--for", "2h")
+        yield "jobs_resume", ("jobs", "resume")
+        yield "jobs_stats", ("jobs", "stats")
+        yield "jobs_prune", ("jobs", "prune", "--older-than", "30d", "--dry-run")
+        yield "jobs_verify", ("jobs", "verify")
+        line = {"at": "2026-08-06T08:30:00Z", "level": "INFO", "from": "mex.worker", "event": "job", "ms": 120}
+        log = self.folder / "home" / "logs" / "worker.log"
+        log.write_text(json.dumps(line | {"job": batch}) + "\n", encoding="utf-8")
+        yield "worker_logs", ("worker", "logs", "-n", "1")
+        yield "worker_install-service", ("worker", "install-service", "--print", "--system", "systemd")
         yield "clear", ("clear", "--yes")
 
 
@@ -116,13 +139,15 @@ def normalised(value: Any, folder: str, ids: dict[str, str], key: str = "") -> A
         return [normalised(one, folder, ids, key) for one in value]
     if isinstance(value, str):
         text = value.replace(folder, "/home/you").replace(str(ROOT), "/home/you/mex")
+        text = _SERVICE.sub("mex-worker", text.replace(sys.executable, "/usr/bin/python3"))
         text = _ID.sub(lambda found: ids.setdefault(found[0], f"{len(ids) + 1:08d}-0000-4000-8000-000000000000"), text)
         return re.sub(r"20\d\d-\d\d-\d\d-\d{6}", "2026-01-01-000000", _TIME.sub("2026-01-01T00:00:00Z", text))
-    return 0 if key in _MEASURED and isinstance(value, int) else value
+    return 0 if key in _MEASURED and isinstance(value, int | float) else value
 
 
 def test_every_command_prints_the_shape_of_its_golden_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TZ", "UTC")
+    monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
     ids: dict[str, str] = {}
     seen = {}
     for name, words, plain in Tour(tmp_path).steps():
@@ -139,8 +164,8 @@ def test_every_command_prints_the_shape_of_its_golden_file(tmp_path: Path, monke
         assert shown == json.loads((GOLDEN / f"{name}.json").read_text(encoding="utf-8")), name
 
 
-WITHOUT = {"worker run", "worker start", "help", "setup"}
-"""What starts a process, prints help, or asks a person; `mex setup` has tests of its own."""
+WITHOUT = {"worker run", "worker start", "worker uninstall-service", "help", "setup"}
+"""What starts a process, prints help, asks a person, or is another on each system; they have tests of their own."""
 
 
 def test_every_command_has_a_golden_file() -> None:

@@ -8,12 +8,12 @@ from _pytest.mark import ParameterSet
 
 from mex_pipeline.domain.conversation import Role
 from mex_pipeline.domain.job import JobState, Outcome
-from mex_pipeline.messages import CATALOGUES
+from mex_pipeline.messages import catalogue
 from mex_pipeline.services.jobs import PAUSED_REASONS
 from mex_pipeline.services.workers import Presence
 from tests.support.message_use import Raised, defaults, placeholders, used
 
-ZH, EN = CATALOGUES["zh"], CATALOGUES["en"]
+ZH, EN = catalogue("zh"), catalogue("en")
 USED = used()
 CODES = {raised.code for raised in USED.raised} | set(defaults().values())
 ADDED_LATER = {"file"}

@@ -1,0 +1,18 @@
+"""The form in which words are compared: in SQL, in a search, in time travel."""
+
+import re
+from unicodedata import normalize
+
+_LATIN_MARKS = dict.fromkeys(range(0x300, 0x370))
+_MAY_BE_MARKED = "[\u00c0-\u058f\u1d00-\u1fff\u2190-\u2bff]"
+"""What may hold a Latin mark once decomposed: Chinese, by far the most text, need not be looked at closer."""
+
+
+def folded(text: str) -> str:
+    """Return `text` as words are compared: width, compatibility forms, case and Latin accents do not count."""
+    if text.isascii():
+        return text.lower()
+    unified = normalize("NFKC", text).casefold()
+    if re.search(_MAY_BE_MARKED, unified) is None:
+        return unified
+    return normalize("NFC", normalize("NFD", unified).translate(_LATIN_MARKS))
