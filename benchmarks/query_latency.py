@@ -56,7 +56,9 @@ def cases(home: Path, size: int, one: str) -> list[Case]:
         "search": ["search", "上海"],
         "list": ["list"],
         "get": ["get", one],
-        "extract --async": ["extract", "--async", "--from", "claude", "--file", "{file}"],
+        "extract --async --from": ["extract", "--async", "--from", "claude", "--file", "{file}"],
+        "extract --async --file": ["extract", "--async", "--file", "{file}"],
+        "extract --async TEXT": ["extract", "--async", "I live in Porto and ride a bike", "--json"],
     }
     return [Case(f"mex {name}, {size:,} memories", home, [str(PROGRAM), *rest]) for name, rest in commands.items()]
 

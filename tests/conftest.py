@@ -14,6 +14,19 @@ from tests.support.program import mex
 _AGENT_MARKS = ("CLAUDECODE", "OPENCODE", "GEMINI_CLI")
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """`--nightly` runs what takes minutes as well."""
+    parser.addoption("--nightly", action="store_true", help="run the tests marked nightly too")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Skip what is marked nightly unless it is asked for."""
+    if not config.getoption("--nightly"):
+        for item in items:
+            if item.get_closest_marker("nightly") is not None:
+                item.add_marker(pytest.mark.skip(reason="takes minutes: pytest --nightly"))
+
+
 @pytest.fixture(autouse=True)
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """MEX_HOME in the test's own folder; the real one is never touched."""

@@ -15,7 +15,8 @@ SECTIONS = {
     one.name: type(getattr(Settings(), one.name)) for one in dataclasses.fields(Settings) if one.name != "language"
 }
 OTHER: dict[type, Any] = {bool: False, int: 777, float: 7.5, str: "7m"}
-"""A value of each type that is no default and fits every setting of the type."""
+"""A value of each type that is no default and fits every setting of the type, but for an address."""
+OTHER_URL = "redis://other:1/2"
 
 
 @pytest.fixture
@@ -51,7 +52,7 @@ def test_product_a5_the_environment_wins_over_the_file_and_the_file_over_the_def
     file: Path, section: str, name: str
 ) -> None:
     default = getattr(SECTIONS[section](), name)
-    value = OTHER[type(default)]
+    value = OTHER_URL if name == "url" else OTHER[type(default)]
     text = yaml.safe_dump({section: {name: value}})
     assert getattr(getattr(load(file, text), section), name) == value
     variable = {f"MEX_{section}_{name}".upper(): str(default).lower()}
@@ -107,7 +108,7 @@ def test_product_a5_a_fault_names_file_line_and_key(file: Path, text: str, code:
 
 
 def test_product_a5_a_fault_tells_what_would_fit(file: Path) -> None:
-    assert fails(file, "langauge: zh\n").params["known"] == "language, llm, extraction, profile, worker"
+    assert fails(file, "langauge: zh\n").params["known"] == "language, llm, extraction, profile, worker, queue"
     assert "max_tokens, recent_days, recent_limit" in fails(file, "profile:\n  days: 1\n").params["known"]
     assert fails(file, "worker:\n  threads: 0\n").params["expected"] == "int ≥ 1"
     assert fails(file, "worker:\n  autostart: x\n").params["expected"] == "true, false"
@@ -202,3 +203,55 @@ def test_product_g6_the_named_variable_wins_over_the_key_in_the_file() -> None:
     assert named.key({"MY_KEY": ""}) == named.key({}) == "file"
     assert LLMSettings(api_key="file").key({"": "x"}) == "file"
     assert LLMSettings().key({}) == ""
+
+
+@pytest.mark.parametrize(
+    ("url", "address"),
+    [
+        ("redis://localhost", "redis://localhost"),
+        ("redis://127.0.0.1:6379/0", "redis://127.0.0.1:6379/0"),
+        ("redis://:geheim@host.example:1/2", "redis://host.example:1/2"),
+        ("redis://me:p%40ss:w%2Fort@host/", "redis://host/"),
+        ("redis://[::1]:6379?db=3", "redis://[::1]:6379"),
+        ("rediss://:geheim@host?ssl_cert_reqs=none&db=1", "rediss://host"),
+        ("rediss://host?ssl_ca_certs=/etc/ca.pem", "rediss://host"),
+        ("unix:///run/redis/redis.sock?db=1", "unix:///run/redis/redis.sock"),
+        ("unix://me:geheim@/run/redis.sock", "unix:///run/redis.sock"),
+    ],
+)
+def test_a_queue_url_is_taken_and_shown_without_what_is_secret(file: Path, url: str, address: str) -> None:
+    found = load(file, yaml.safe_dump({"queue": {"url": url}})).queue
+    assert (found.url, found.address) == (url, address)
+    assert load(file, "", MEX_QUEUE_URL=url).queue == found
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("http://:geheim@h", "http://…"),
+        ("geheim", "…"),
+        ("REDIS://:geheim@h", "…"),
+        ("redis:/:geheim@h", "…"),
+        ("redis://:gehe/im@h", "redis://…"),
+        ("redis://:gehe@im@h", "redis://…"),
+        ("redis://:gehe?im@h", "redis://…"),
+        ("redis://:gehe im@h", "redis://…"),
+        ("redis://:geheim", "redis://…"),
+        ("redis://", "redis://…"),
+        ("redis://:geheim@h:99999", "redis://h:99999"),
+        ("redis://h?password=geheim", "redis://h"),
+        ("redis://h?decode_responses=true", "redis://h"),
+        ("redis://h?ssl_cert_reqs=none", "redis://h"),
+        ("redis://h/abc", "redis://…"),
+        ("unix://run/redis.sock", "unix://…"),
+        (["redis://:geheim@h"], "…"),
+    ],
+)
+def test_a_queue_url_that_cannot_be_used_is_told_without_what_may_be_secret(file: Path, url: Any, shown: str) -> None:
+    error = fails(file, "\n" + yaml.safe_dump({"queue": {"url": url}}, default_flow_style=True))
+    assert (error.code, error.params["key"], error.params["line"]) == ("config_bad_value", "queue.url", 2)
+    assert error.params["value"] == shown
+    assert "redis://" in error.params["expected"]
+    if isinstance(url, str):
+        error = fails(file, "", MEX_QUEUE_URL=url)
+        assert (error.code, error.params["name"], error.params["value"]) == ("env_bad_value", "MEX_QUEUE_URL", shown)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from mex_pipeline.adapters.jsonl import LINE_CAP
+from mex_pipeline.adapters.records import LINE_CAP
 from mex_pipeline.domain.conversation import Cursor, settled
 from tests.adapters.claude_session import ADAPTER, Session, chat, identity, said, whole, wild
 from tests.adapters.corpus import CORPUS, claude_files, needs_corpus, sha, truth
@@ -184,7 +184,7 @@ def test_a_line_of_60_megabytes_is_passed_over_in_bounded_memory(tmp_path: Path)
 
 def test_an_oversized_user_record_ends_the_hold(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its type is told by a glance, though its content is skipped."""
-    monkeypatch.setattr("mex_pipeline.adapters.jsonl.LINE_CAP", 4096)
+    monkeypatch.setattr("mex_pipeline.adapters.records.LINE_CAP", 4096)
     session = Session()
     session.says("m", "look at this")
     session.user([{"type": "tool_result", "content": "A" * 5000}])

@@ -6,7 +6,9 @@ import json
 import pytest
 
 from mex_pipeline.adapters import jsonl
-from mex_pipeline.adapters.jsonl import Record, records, window
+from mex_pipeline.adapters import records as records_module
+from mex_pipeline.adapters.jsonl import window
+from mex_pipeline.adapters.records import Record, records
 from mex_pipeline.domain.conversation import Cursor
 
 SEPARATORS = "\u2028\u2029\x85\x0b\x0c\x1c\x1d\x1e"
@@ -116,7 +118,7 @@ def test_nul_bytes_around_records_are_blank() -> None:
 
 def test_an_oversized_line_is_counted_and_skipped(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its type is told by a glance, and reading goes on behind it."""
-    monkeypatch.setattr(jsonl, "LINE_CAP", 100)
+    monkeypatch.setattr(records_module, "LINE_CAP", 100)
     big = b'{"type":"user","message":"' + b"x" * 200_000 + b'"}\n'
     data = b'{"a":1}\n' + big + b'{"b":2}\n'
     first, skipped, last = read(data)

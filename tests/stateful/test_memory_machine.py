@@ -20,7 +20,7 @@ from mex_pipeline.domain.schema import parse
 from mex_pipeline.domain.selection import Selection
 from mex_pipeline.errors import MexError
 from mex_pipeline.paths import Home
-from mex_pipeline.services import lifecycle, memories, review, search, setup, timeline
+from mex_pipeline.services import lifecycle, memories, opening, review, search, timeline
 from mex_pipeline.settings import Settings
 from tests.support.invariants import check
 from tests.support.program import in_process
@@ -82,9 +82,9 @@ class MemoryMachine(RuleBasedStateMachine):
         self.patch.setattr(SystemClock, "now", lambda _: self.clock.now())  # what runs as a command has the same time
         self.exports: list[tuple[Path, dict[str, Fact]]] = []
         home = Home(self.root / "home")
-        database, _ = setup.initialise(home, "en", may_make_parents=True)
+        database, _ = opening.initialise(home, "en", may_make_parents=True)
         home.schema.write_text(SCHEMA_YAML, encoding="utf-8")
-        self.app = App(home, Settings(), SCHEMA, database, self.clock, "en")
+        self.app = App(home, Settings(), database, self.clock, "en", schema=SCHEMA)
         self.facts: dict[str, Fact] = {}
         self.doubted: dict[str, Fact] = {}
         """What stood before the doubt that an agent raised."""

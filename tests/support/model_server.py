@@ -2,11 +2,13 @@
 
 The script is a JSON list of rules; the first whose `when` occurs in the last user message and that is not used up
 answers: `reply` (the message's text), `status`, `headers`, `body` (raw), `delay` (seconds), `hold` (wait until a file
-of that name exists in the folder), `times`. Every request is written to `requests.jsonl` before it is answered.
-`GET /models` lists what `models.json` in the folder says.
+of that name exists in the folder), `times`, `finish` (the reason it stops for), `over` (for user messages longer than
+that), `hobbies` (it answers with each hobby that the new turns tell). Every request is written to `requests.jsonl`
+before it is answered. `GET /models` lists what `models.json` in the folder says.
 """
 
 import json
+import re
 import subprocess
 import sys
 import time
@@ -67,6 +69,12 @@ def reply(*candidates: dict[str, Any]) -> str:
     return json.dumps({"memories": whole}, ensure_ascii=False)
 
 
+def _hobbies(request: dict[str, Any]) -> str:
+    new = "\n".join(turn["text"] for turn in turns(request) if not turn.get("context"))
+    told = re.finditer(r"我的爱好是([^。]+)", new)
+    return reply(*({"topic": "leisure", "sub_topic": "hobbies", "content": one[1], "quote": one[0]} for one in told))
+
+
 @contextmanager
 def running(folder: Path) -> Iterator[ModelServer]:
     """A server in its own process, on a port of its own."""
@@ -96,7 +104,8 @@ class _Handler(BaseHTTPRequestHandler):
         said = next(message["content"] for message in body["messages"] if message["role"] == "user")
         rules = json.loads((self.folder / "script.json").read_text(encoding="utf-8"))
         for index, rule in enumerate(rules):
-            if rule.get("when", "") in said and self.used.get(index, 0) < rule.get("times", 1_000_000):
+            fits = rule.get("when", "") in said and len(said) > rule.get("over", -1)
+            if fits and self.used.get(index, 0) < rule.get("times", 1_000_000):
                 self.used[index] = self.used.get(index, 0) + 1
                 self.answer(body, rule)
                 return
@@ -116,10 +125,10 @@ class _Handler(BaseHTTPRequestHandler):
         time.sleep(rule.get("delay", 0))
         while rule.get("hold") and not (self.folder / rule["hold"]).exists():
             time.sleep(0.02)
-        message = {"role": "assistant", "content": rule.get("reply", "")}
+        message = {"role": "assistant", "content": _hobbies(body) if "hobbies" in rule else rule.get("reply", "")}
         shape = {
             "id": "c", "object": "chat.completion", "created": 0, "model": body["model"],
-            "choices": [{"index": 0, "finish_reason": "stop", "message": message}],
+            "choices": [{"index": 0, "finish_reason": rule.get("finish", "stop"), "message": message}],
             "usage": {"prompt_tokens": 100, "completion_tokens": 20, "total_tokens": 120},
         }  # fmt: skip
         data = rule["body"].encode() if "body" in rule else json.dumps(shape, ensure_ascii=False).encode()
