@@ -165,5 +165,5 @@ TEXTS: dict[str, str] = {
     "help.service_system": "What starts services; without it what this machine has.",
     "help.delay": "Run this long after the last such request (10m), at most 30 minutes after the first.",
     "help.verify_fix": "Have sessions of which something was missed read once more.",
-    "help.wait": "wait this long for another worker to leave; 0 = as long as it takes",
+    "help.wait": "Wait this long for another worker to leave; 0 = as long as it takes.",
 }

@@ -19,8 +19,8 @@ from mex_pipeline import messages
 from mex_pipeline.cli.app import build
 from tests.support.program import Ran, in_process, mex
 
-NEVER = {"worker run", "worker start", "jobs wait"}
-"""What waits or starts a process; each has tests of its own."""
+NEVER = {"worker run", "worker start", "worker install-service", "worker uninstall-service", "jobs wait"}
+"""What waits, starts a process, or speaks to the machine's services; each has tests of its own."""
 NEVER_OPTIONS = {"--async", "--help"}
 NASTY = (
     "", " ", "-", "--", "0", "-1", "7d", "99999999999999999999", "1e9", "2026-13-45", "2026-02-30", "9999-12-31", "24h",
@@ -44,7 +44,8 @@ def _all() -> list[tuple[tuple[str, ...], Any]]:
 
 
 COMMANDS = _all()
-values = st.sampled_from(NASTY) | st.text(st.characters(exclude_characters="\0"), max_size=20)  # no argument holds NUL
+values = st.sampled_from(NASTY) | st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=20)
+"""What the system can hand over: no NUL, and of surrogates those that stand for other bytes."""
 
 
 @st.composite

@@ -14,7 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from mex_pipeline import lease
 from mex_pipeline.cli.main import run
+from mex_pipeline.paths import Home
 
 QUIET = {"MEX_EXTRACTION_QUIET_SECONDS": "0"}
 """Sessions count as finished at once: nothing is held back."""
@@ -114,7 +116,10 @@ def _process(arguments: tuple[str, ...], stdin: str | None, environment: dict[st
 
 @contextmanager
 def worker(*options: str, **environment: str) -> Iterator["subprocess.Popen[bytes]"]:
-    """A worker process for this test's home; it is gone when the block ends."""
+    """A worker process for this test's home, up when the block begins and gone when it ends.
+
+    A command that is run while it is coming up would start another one, without these options and settings.
+    """
     process = subprocess.Popen(
         [sys.executable, "-m", "mex_workers", "--idle-exit", "0", *options],
         env=os.environ | QUIET | environment,
@@ -122,7 +127,9 @@ def worker(*options: str, **environment: str) -> Iterator["subprocess.Popen[byte
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
     )
+    lock = Home(Path(os.environ["MEX_HOME"])).run / "worker.lock"
     try:
+        until(lambda: lease.is_held(lock) or process.poll() is not None)
         yield process
     finally:
         process.terminate()
