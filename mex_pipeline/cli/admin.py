@@ -47,6 +47,8 @@ def _next_step(app: App, found: stats_service.Overview) -> str:
     paused = jobs.pauses(app)
     if paused:
         return pause_text(paused[0])
+    if not found.worker_running and jobs.waits_for_a_worker(app):
+        return t("stand.next_worker")
     failed = jobs.page(app, states=("failed",), limit=1)
     if failed:
         return t("stand.next_failed", id=failed[0].id)

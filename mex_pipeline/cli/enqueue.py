@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from mex_pipeline import messages
 from mex_pipeline.cli import opened, output
-from mex_pipeline.cli.reasons import note_pauses
+from mex_pipeline.cli.reasons import pause_text
 from mex_pipeline.clock import parse_span
 from mex_pipeline.domain.job import Trigger
 from mex_pipeline.errors import InvalidInput
@@ -89,8 +89,8 @@ def request(
 
 def announce(home: OpenHome, job: Job, *, merged: bool) -> None:
     """See that a worker is there for a job of the background, and print the job's id."""
-    if job.kind != jobs.RESTORE:
-        note_pauses(home)
+    for pause in jobs.held_by(home, job):
+        output.note(pause_text(pause))
     submitted = jobs.Submitted(job.id, job.state, merged, workers.ensure_running(home))
     said = messages.text("done.merged" if merged else "done.queued", id=job.id)
     output.emit(submitted.to_plain(), [said, messages.text(f"note.worker_{submitted.worker}", id=job.id)])

@@ -10,7 +10,7 @@ from mex_pipeline import messages
 from mex_pipeline.cli import job_view, output, reasons
 from mex_pipeline.cli.options import JsonOption, LangOption, session, t
 from mex_pipeline.clock import iso_of_millis, parse_moment, parse_span, to_local
-from mex_pipeline.services import job_control, job_stats, jobs, pauses, upkeep
+from mex_pipeline.services import job_control, job_stats, jobs, pauses, upkeep, workers
 from mex_pipeline.services import verify as verifying
 from mex_pipeline.services.job_stats import JobStats, Spread
 from mex_pipeline.services.pauses import Pause
@@ -126,8 +126,12 @@ def verify(
 ) -> None:
     with session() as app:
         report = verifying.verify(app, source, fix=fix)
+        is_left = any(one.pending for one in report.sources) and not workers.will_run(app)
+        nothing = t("note.no_sources_model" if app.settings.llm.is_configured else "note.no_sources")
     lines = [line for one in report.sources for line in _source_lines(one)]
-    output.emit(report.to_plain(), lines or [t("note.no_sources")])
+    output.emit(report.to_plain(), lines or [nothing])
+    if is_left:
+        output.note(t("verify.no_worker"))
     if report.has_gap:
         raise typer.Exit(2)
 
@@ -148,11 +152,13 @@ def _source_lines(one: SourceReport) -> list[output.Painted | str]:
         lines.append(
             "   " + t("verify.pending", count=one.pending, jobs=", ".join(one.job_ids) or t("verify.next_look"))
         )
+    elif one.job_ids:
+        lines.append("   " + t("verify.waits", jobs=", ".join(one.job_ids)))
     if one.error is not None:
         lines.append("   " + messages.render_code(one.error["code"], one.error["params"])[0])
+    missed = "verify.missed_unread" if one.standing in ("gone", "unreadable") else "verify.missed"
     lines += [
-        "   " + t("verify.missed", count=gap.turns, why=t(f"missed.{gap.reason}"), command=gap.command)
-        for gap in one.gaps
+        "   " + t(missed, count=gap.turns, why=t(f"missed.{gap.reason}"), command=gap.command) for gap in one.gaps
     ]
     return lines
 

@@ -7,8 +7,8 @@ from mex_pipeline import messages
 from mex_pipeline.app import App
 from mex_pipeline.cli import output
 from mex_pipeline.cli.options import t
-from mex_pipeline.cli.reasons import reason_text
-from mex_pipeline.clock import from_iso, iso_of_millis, millis, to_local
+from mex_pipeline.cli.reasons import moment, pause_text, reason_text
+from mex_pipeline.clock import iso_of_millis, millis, to_local
 from mex_pipeline.domain.job import Job, JobState
 from mex_pipeline.domain.structured import render
 from mex_pipeline.services import job_control, jobs, workers
@@ -83,7 +83,7 @@ def lines(app: App, job: Job) -> list[str]:
     """Return a job for people: where it stands, what it wrote, what it did not and why."""
     shown: list[str] = [line(job)]
     if not job.state.is_final:
-        shown.append(_stage(app, job))
+        shown += [_stage(app, job), *_held(app, [job])]
     if job.progress_total and not job.state.is_final:
         shown.append(t("note.progress", done=job.progress_done or 0, total=job.progress_total))
     if job.coalesced:
@@ -96,7 +96,7 @@ def lines(app: App, job: Job) -> list[str]:
     if job.state is not JobState.SUCCEEDED and job.attempt:
         shown.append(t("note.attempts", attempt=job.attempt, most=job.max_attempts))
     if job.state.is_waiting and job.available_at > millis(app.clock.now()):
-        shown.append(t("note.next_run", when=to_local(iso_of_millis(job.available_at) or "")))
+        shown.append(t("note.next_run", when=moment(iso_of_millis(job.available_at) or "")))
     if job.result:
         return shown + summary(app, job)
     spent = jobs.tokens(app.db, job)
@@ -113,13 +113,18 @@ def _stage(app: App, job: Job) -> str:
         if job.progress_note is None or job.progress_total is None:
             return t("stage.reading")
         return t("stage.writing" if job.progress_done == job.progress_total else "stage.asking")
-    if jobs.is_paused(app, job):
+    if jobs.is_paused(app, job) or jobs.held_by(app, job):
         return t("stage.paused")
     if job.available_at > millis(app.clock.now()):
         return t("stage.later")
     if jobs.source_is_busy(app, job):
         return t("stage.behind")
     return t("stage.soon" if workers.will_run(app) else "stage.no_worker")
+
+
+def _held(app: App, waiting: Iterable[Job]) -> list[str]:
+    """What holds jobs back and what lets them go on, each pause once."""
+    return list(dict.fromkeys(pause_text(one) for job in waiting for one in jobs.held_by(app, job)))
 
 
 def summary(app: App, job: Job) -> list[str]:
@@ -204,7 +209,7 @@ def batch_lines(app: App, batch: Batch) -> list[str]:
     ]
     if usage["calls"]:
         shown.append(t("note.spent", **{key: value for key, value in usage.items() if key != "reused"}))
-    return [*shown, *(line(job) for job in batch.jobs)]
+    return [*shown, *_held(app, batch.jobs), *(line(job) for job in batch.jobs)]
 
 
 def state_counts(counts: Mapping[str, int]) -> str:
@@ -220,11 +225,6 @@ def story_lines(events: Iterable[Mapping[str, Any]]) -> Iterable[str]:
             name = "put_back"
         what = t(f"happened.{name}") if messages.knows(f"happened.{name}") else name
         yield f"{moment(row['at'])}  {t('label.because', what=what, why=note) if note else what}"
-
-
-def moment(at: str) -> str:
-    """Return a stored moment as local date and time with seconds: a story may be over in one."""
-    return from_iso(at).astimezone().strftime("%Y-%m-%d %H:%M:%S")
 
 
 def found_lines(app: App, found: Job | Batch) -> list[str]:

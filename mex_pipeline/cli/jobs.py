@@ -12,7 +12,7 @@ from mex_pipeline.bootstrap import run_job_here
 from mex_pipeline.cli import enqueue, job_view, output, progress, reasons
 from mex_pipeline.cli.job_view import exit_code
 from mex_pipeline.cli.options import JsonOption, LangOption, session, t
-from mex_pipeline.clock import iso_of_millis, parse_moment, parse_span, to_local
+from mex_pipeline.clock import iso_of_millis, millis, parse_moment, parse_span
 from mex_pipeline.domain.job import Job, JobState
 from mex_pipeline.errors import InvalidInput, MexError
 from mex_pipeline.services import answers_kept, job_control, jobs, workers
@@ -60,6 +60,7 @@ def show(
         members = found.jobs if isinstance(found, Batch) else (found,)
         if with_events:
             for job in members:
+                lines += [job.id] if isinstance(found, Batch) else []
                 lines += job_view.story_lines(job_control.follow(app, job, forever=False))
         if raw:
             answers = [one for job in members for one in answers_kept.unusable_answers(app.db, job)]
@@ -75,14 +76,18 @@ def wait(
     as_json: JsonOption = False,
     lang: LangOption = None,
 ) -> None:
-    seconds = None if timeout is None else float(timeout) if timeout.isdigit() else parse_span(timeout).total_seconds()
+    seconds = (
+        None if timeout is None else float(timeout) if timeout.isdecimal() else parse_span(timeout).total_seconds()
+    )
     with session() as app:
         rescue_dead(app)
         found = [job_control.find(app, one) for one in identifiers]
         wanted = _members(found)
-        if not all(job_control.is_over(app, job) for job in wanted) and not workers.will_run(app):
-            output.note(t(f"note.worker_{workers.ensure_running(app)}", id=wanted[0].id))
-        reasons.note_pauses(app)
+        is_over = all(job_control.is_over(app, job) for job in wanted)
+        if any(job.state.is_waiting for job in wanted) and not is_over and not workers.will_run(app):
+            output.note(t(f"note.worker_{workers.ensure_running(app)}", id=" ".join(identifiers)))
+        if not is_over or output.wants_json():
+            reasons.note_pauses(app)
         with progress.bars(len(wanted)) as tell:
             ended = job_control.wait(app, [job.id for job in wanted], timeout=seconds, on_change=tell)
         shown = [job_view.plain(app, job) for job, _ in ended]
@@ -251,13 +256,27 @@ def _finish(app: App, job: Job) -> None:
     if job.state is JobState.SUCCEEDED or output.wants_json():
         output.emit(job_view.plain(app, job), job_view.summary(app, job))
     if job.state is not JobState.SUCCEEDED:
-        _complain(job)
+        _complain(app, job)
     raise typer.Exit(exit_code(job))
 
 
-def _complain(job: Job) -> None:
-    error = job.last_error or {"code": job.reason or job.state, "params": {}}
-    what, hint = messages.render_code(error["code"], error["params"])
+def _complain(app: App, job: Job) -> None:
+    """Say why nothing was written: the job ended so, or one of the background that it joined has to wait.
+
+    What holds a job back now counts more than the error of an earlier run.
+    """
+    held, error, hint = jobs.held_by(app, job), job.last_error or {}, ""
+    code = error.get("code") or job.reason or str(job.state)
+    if held:
+        code, what = "job_paused", reasons.pause_text(held[0])
+    elif error:
+        what, hint = messages.render_code(code, error["params"])
+    else:
+        what = t(
+            "note.job_stands", id=job.id, state=t(f"state.{job.state}"), why=reasons.reason_text(job.reason) or "—"
+        )
     key = "note.job_failed" if job.state.is_final else "note.job_waits"
-    then = t(key, id=job.id, when=to_local(iso_of_millis(job.available_at) or ""))
-    output.complain(error["code"], what, output.joined(hint, then), retryable=bool(error.get("retryable", False)))
+    if not job.state.is_final and (held or job.available_at <= millis(app.clock.now())):
+        key = "note.job_stays"
+    then = t(key, id=job.id, when=reasons.moment(iso_of_millis(job.available_at) or ""))
+    output.complain(code, what, output.joined(hint, then), retryable=bool(held or error.get("retryable", False)))

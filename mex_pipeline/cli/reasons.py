@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from mex_pipeline import messages
 from mex_pipeline.cli import output
-from mex_pipeline.clock import iso_of_millis, to_local
+from mex_pipeline.clock import from_iso, iso_of_millis
 from mex_pipeline.services import pauses
 
 if TYPE_CHECKING:
@@ -35,9 +35,14 @@ def reason_text(reason: str | None) -> str:
     return messages.render_code(name, {})[0].rstrip(".。")
 
 
+def moment(at: str) -> str:
+    """Return a stored moment as local date and time with seconds: a story, or a pause, may be over within a minute."""
+    return from_iso(at).astimezone().strftime("%Y-%m-%d %H:%M:%S")
+
+
 def pause_text(pause: Pause) -> str:
     """Return a pause in words, and what ends it."""
-    until = to_local(iso_of_millis(pause.until) or "") if pause.until is not None else ""
+    until = moment(iso_of_millis(pause.until) or "") if pause.until is not None else ""
     if not pause.by_person:
         name = "note.paused" if pause.needs_person else "note.paused_for_now"
         return messages.text(name, reason=reason_text(pause.reason), until=until)

@@ -107,7 +107,7 @@ def _log_line(line: dict[str, Any]) -> str:
     facts += [f"{line['ms'] / 1000:.1f} s"] if isinstance(line.get("ms"), int) else []
     if "error" in line:
         facts.append(messages.render_code(str(line["error"]), {})[0])
-    return f"{job_view.moment(line['at'])}  {' · '.join([what, *facts])}"
+    return f"{reasons.moment(line['at'])}  {' · '.join([what, *facts])}"
 
 
 def install_service(

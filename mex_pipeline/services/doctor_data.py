@@ -181,4 +181,5 @@ def _worker(app: App) -> Check:
         return Check("worker", Status.OK, code="worker_runs")
     if jobs.waits_for_a_worker(app):
         return Check("worker", Status.WARNING, (Item("worker_missing", commands=("mex worker start",)),))
-    return Check("worker", Status.OK, code="worker_not_needed")
+    is_paused = bool(jobs.page(app, states=("queued", "retrying"), limit=1))
+    return Check("worker", Status.OK, code="worker_paused" if is_paused else "worker_not_needed")

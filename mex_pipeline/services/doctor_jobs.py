@@ -9,7 +9,7 @@ from mex_pipeline.domain.job import JobState
 from mex_pipeline.paths import Home
 from mex_pipeline.services import jobs, workers
 from mex_pipeline.services.findings import FIX, Check, Item, Status, found
-from mex_pipeline.services.pauses import Configured
+from mex_pipeline.services.pauses import Configured, current
 from mex_pipeline.services.rescue import rescue_dead
 from mex_pipeline.services.upkeep import drop_dead_workers
 from mex_pipeline.store import invariants
@@ -58,7 +58,8 @@ def check(app: App) -> Check:
         for job in jobs.page(app, states=(JobState.QUEUED, JobState.RETRYING), limit=jobs.MAX_LIMIT)
         if job.reason in jobs.PAUSED_REASONS or job.reason == jobs.SETTINGS
     ]
-    return found("jobs", broken + stranded + waiting, Status.PROBLEM if broken or stranded else Status.WARNING)
+    asked = [Item("jobs_paused", commands=("mex jobs resume",))] if any(one.by_person for one in current(app)) else []
+    return found("jobs", broken + stranded + waiting + asked, Status.PROBLEM if broken or stranded else Status.WARNING)
 
 
 def _item(one: Violation) -> Item:

@@ -12,7 +12,8 @@ from mex_pipeline.clock import iso_of_millis, millis
 from mex_pipeline.domain.ids import require_prefix
 from mex_pipeline.domain.job import FINAL, WAITING, Job, JobState, Outcome
 from mex_pipeline.errors import InvalidInput, NotFound
-from mex_pipeline.services import jobs
+from mex_pipeline.services import jobs, workers
+from mex_pipeline.services.rescue import rescue_dead
 from mex_pipeline.store import job_reports
 from mex_pipeline.store import jobs as job_rows
 from mex_pipeline.store.database import Database
@@ -58,8 +59,9 @@ def find(app: App, identifier: str) -> Job | Batch:
 
 
 def batch(app: App, batch_id: str) -> Batch:
-    """Return the batch of a whole id."""
-    return Batch(batch_id, tuple(app.db.all(job_reports.of_batch(batch_id))))
+    """Return the batch of a whole id. In the place of a job that was merged into another stands that one."""
+    members = [followed(app.db, job) for job in app.db.all(job_reports.of_batch(batch_id))]
+    return Batch(batch_id, tuple({job.id: job for job in members}.values()))
 
 
 def page(
@@ -132,7 +134,7 @@ def wait(
     """Return (job, ended) of each id when all have ended or are paused, or `timeout` seconds have passed.
 
     `on_change` is told of every new state and step, and the place of the id. Rows are read only when another process
-    has committed. A job that was merged into another is followed there.
+    has committed. A job that was merged into another is followed there, one whose process dies meanwhile is taken back.
     """
     deadline = None if timeout is None else time.monotonic() + timeout
     held = [followed(app.db, jobs.get(app.db, one)) for one in identifiers]
@@ -145,7 +147,7 @@ def wait(
             break
         time.sleep(min(pause, left))
         pause = min(pause * 1.3, _LONGEST_LOOK_SECONDS)
-        if version == (version := app.db.data_version()):
+        if version == (version := app.db.data_version()) and not _taken_back(app):
             continue
         for place, job in enumerate(held):
             fresh = job if job.state in FINAL else followed(app.db, jobs.get(app.db, job.id))
@@ -155,10 +157,22 @@ def wait(
     return [(job, job.state in FINAL) for job in held]
 
 
+def _taken_back(app: App) -> bool:
+    """Take back jobs whose process died, and see to a worker for them; False when there were none."""
+    if not rescue_dead(app):
+        return False
+    if jobs.waits_for_a_worker(app):
+        workers.ensure_running(app)
+    return True
+
+
 def followed(db: Database, job: Job) -> Job:
-    """Return the job that does the work of a merged one."""
+    """Return the job that does the work of a merged one; the merged one itself when that is listed no more."""
     while job.reason is not None and job.reason.startswith("merged:"):
-        job = jobs.get(db, job.reason.removeprefix("merged:"))
+        onward = db.first(job_rows.one(job.reason.removeprefix("merged:")))
+        if onward is None:
+            break
+        job = onward
     return job
 
 

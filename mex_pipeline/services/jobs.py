@@ -232,12 +232,16 @@ def source_is_busy(app: App, job: Job) -> bool:
 
 def is_paused(app: App, job: Job) -> bool:
     """True when the job waits for something only a person can put right: a key, a quota, a model's name, a setting."""
-    if not job.state.is_waiting:
-        return False
-    if job.reason == SETTINGS:
+    if job.state.is_waiting and job.reason == SETTINGS:
         return True
-    held_by = [one for one in current(app) if one.scope == EVERYTHING or job.kind != RESTORE]
-    return any(one.needs_person for one in held_by)
+    return any(one.needs_person for one in held_by(app, job))
+
+
+def held_by(app: OpenHome, job: Job) -> list[Pause]:
+    """Return the pauses that keep a waiting job from running now; none for any other job."""
+    if not job.state.is_waiting:
+        return []
+    return [one for one in current(app) if one.scope == EVERYTHING or job.kind != RESTORE]
 
 
 def waits_for_a_worker(app: App) -> bool:

@@ -8,13 +8,15 @@ from pathlib import Path
 from mex_pipeline import settings
 from mex_pipeline.app import OpenHome
 from mex_pipeline.clock import millis
-from mex_pipeline.errors import MexError
+from mex_pipeline.errors import InvalidInput, MexError
 from mex_pipeline.settings import LLMSettings
 from mex_pipeline.store import jobs, workers
 from mex_pipeline.store.sql import Statement
 
 EVERYTHING, MODEL = "*", "llm"
 """The scopes a person may pause; the program itself pauses one endpoint, `llm:<profile>`, or everything."""
+
+LONGEST_SECONDS = 365 * 86400
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +50,13 @@ def current(app: OpenHome) -> list[Pause]:
 
 
 def pause(app: OpenHome, scope: str, seconds: float | None) -> None:
-    """Pause everything (`*`) or all work with a model (`llm`) for a while, or until it is resumed."""
+    """Pause everything (`*`) or all work with a model (`llm`) for a while, or until it is resumed.
+
+    Raises InvalidInput (`pause_out_of_range`: least, most) for no time at all, which would lift a pause instead, and for
+    more than a year.
+    """
+    if seconds is not None and not 1 <= seconds <= LONGEST_SECONDS:
+        raise InvalidInput("pause_out_of_range", least="1s", most="365d")
     now = millis(app.clock.now())
     until = None if seconds is None else now + int(1000 * seconds)
     with app.db.transaction() as tx:

@@ -118,10 +118,9 @@ def _looked_at(app: App, source: Source, kind: str) -> SourceReport:
     try:
         whole, rest = _read(app, source)
     except SourceGone:
-        return _gone(app, source)
+        return _unread(app, source, "gone")
     except MexError as error:
-        fault = {"code": error.code, "params": dict(error.params)}
-        return SourceReport(source.path, source.adapter, "unreadable", _position(source), error=fault)
+        return _unread(app, source, "unreadable", {"code": error.code, "params": dict(error.params)})
     return _Look(app, source, kind, whole, rest).report()
 
 
@@ -138,15 +137,17 @@ def _position(source: Source) -> int:
     return 0 if source.cursor is None else source.cursor.off
 
 
-def _gone(app: App, source: Source) -> SourceReport:
-    """What is gone was missed only when a job still owed it."""
+def _unread(app: App, source: Source, standing: Standing, error: Mapping[str, Any] | None = None) -> SourceReport:
+    """What is gone, or cannot be read, was missed only when a job still owed it; how many turns, nobody knows."""
     listed = app.db.all(rows.jobs_of(source.path))
     last = listed[-1] if listed else None
     gaps: tuple[Gap, ...] = ()
     if last is not None and last.state in ("failed", "cancelled"):
         gaps = (Gap(last.state, 0, _retry(last), last.id),)
     waiting = tuple(job.id for job in listed if job.state not in FINAL)
-    return SourceReport(source.path, source.adapter, "gone", _position(source), job_ids=waiting, gaps=gaps)
+    return SourceReport(
+        source.path, source.adapter, standing, _position(source), job_ids=waiting, gaps=gaps, error=error
+    )
 
 
 def _retry(job: SourceJob) -> str:
@@ -210,7 +211,8 @@ class _Look:
             turns = [turn for turn in turns if turn not in covered]
         if turns:
             file = shlex.quote(self._source.path)
-            yield Gap("unread", len(turns), f"mex extract --from {self._source.adapter} --file {file} --async")
+            about = " --subject other" if self._idle is not None and self._idle.subject == "other" else ""
+            yield Gap("unread", len(turns), f"mex extract --from {self._source.adapter} --file {file}{about} --async")
 
     def _missing(self) -> Iterable[Gap]:
         return (Gap("memories_missing", number, "mex doctor", job_id) for job_id, number in self._lost)

@@ -14,7 +14,7 @@ from mex_pipeline.clock import iso_of_millis, millis
 from mex_pipeline.errors import ExternalError
 from mex_pipeline.paths import PRIVATE_FILE, Home
 from mex_pipeline.services.pauses import current
-from mex_pipeline.store import job_reports, jobs, workers
+from mex_pipeline.store import job_reports, workers
 
 Presence = Literal["running", "spawned", "absent"]
 HAND_OVER = ("--wait", "60s")
@@ -168,5 +168,5 @@ def status(app: App) -> WorkerStatus:
 
 
 def will_run(app: App) -> bool:
-    """True when a live process may run waiting jobs."""
-    return is_running(app.home) or any(_lives(app, job.lease_owner or "") for job in app.db.all(jobs.running()))
+    """True when a live worker may run waiting jobs; a command that runs its own job is none."""
+    return is_running(app.home) or bool(_live(app))
