@@ -91,7 +91,8 @@ class FileQueue(SqliteHuey):
                 raise  # Huey waits and asks again
             self.heal(error)
             return None
-        self._may_have |= found is not None  # there may be more
+        if found is not None:  # never set to False here: a message may have been sent meanwhile
+            self._may_have = True
         return found
 
     def send(self, task: Any) -> bool:

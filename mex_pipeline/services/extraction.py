@@ -92,7 +92,10 @@ async def _leave(app: AsyncApp, job: Job, ending: Ending, endpoint: str, runs: R
 
 
 async def _forget_replies(app: AsyncApp, job: Job) -> None:
-    """Drop what a run kept after its job had ended: `mex clear` left nothing of it, or another worker was faster."""
+    """Drop what a run kept after its job had ended: `mex clear` left nothing of it, or another worker was faster.
+
+    What another job of the source will use stays: one that was merged into it has paid for the same turns.
+    """
     async with app.db.transaction() as tx:
         row = await tx.first(jobs.one(job.id))
         if row is None or row.state in (JobState.SUCCEEDED, JobState.CANCELLED):

@@ -49,6 +49,7 @@ class Reading:
 async def read_source(app: AsyncApp, job: Job) -> Reading:
     """Return the new turns of the job's source; the first attempt fixes where it ends, so that a retry sees the same.
 
+    An import is read as it is now at every attempt: nobody would come for what was written since the first.
     Raises SourceGone, SourceUnreadable, SourceFormat.
     """
     if "path" not in job.payload:
@@ -56,6 +57,7 @@ async def read_source(app: AsyncApp, job: Job) -> Reading:
     path = Path(job.payload["path"])
     adapter = registry.find(job.payload["adapter"])
     moves_cursor = job.kind != IMPORT
+    until = job.end_off if moves_cursor else None
     kind = app.extractor.kind
     position = cursors.position(str(path), kind, adapter.name)
     since = (await app.db.first(position) or Cursor()) if moves_cursor else Cursor()
@@ -64,13 +66,13 @@ async def read_source(app: AsyncApp, job: Job) -> Reading:
     quiet_seconds = -math.inf if is_still else app.settings.extraction.quiet_seconds
     look = partial(read, path, adapter, quiet_seconds=quiet_seconds)
     try:
-        transcript = await asyncio.to_thread(look, since, until=job.end_off)
+        transcript = await asyncio.to_thread(look, since, until=until)
     except (SourceFormat, SourceUnreadable):
         await _fix_end(app, job, None, size)  # a size that cannot be read is not swept again (product H6)
         raise
-    if job.end_off is None:
+    if until is None:
         await _fix_end(app, job, transcript.cursor.off, size)
-    rest = transcript if job.end_off is None else await asyncio.to_thread(look, transcript.cursor)
+    rest = transcript if until is None else await asyncio.to_thread(look, transcript.cursor)
     turns = settled(transcript) if moves_cursor else transcript.turns
     keys = [turn.key for turn in turns] if moves_cursor else []
     known = set(await app.db.all(cursors.seen(transcript.agent, keys, kind)))
@@ -81,7 +83,7 @@ async def read_source(app: AsyncApp, job: Job) -> Reading:
         _chunks(app, turns, new),
         since,
         path,
-        size if job.end_off is None else job.end_size,
+        size if until is None else job.end_size,
         leaves_turns=_leaves_turns(rest, transcript.cursor, is_still=is_still),
         moves_cursor=moves_cursor,
     )

@@ -1,7 +1,7 @@
 """Who may run beside whom in this process: a job that has cost a process its life runs alone (docs/jobs.md)."""
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -10,6 +10,8 @@ from mex_pipeline.clock import monotonic
 from mex_pipeline.domain.job import Job
 
 LOOK_SECONDS = 0.1
+DOUBT_SECONDS = 1.0
+"""How often a suspect that waits for its turn is looked at again: it may have been cancelled, or run elsewhere."""
 BLOCKED_SECONDS = faults.seconds("MEX_TEST_ZOMBIE", 300.0)
 """How long a thread may not come back from a run that is over."""
 
@@ -38,10 +40,13 @@ class Slots:
         self._changed = threading.Condition()
 
     @contextmanager
-    def slot(self, job: Job) -> Iterator[bool]:
-        """Hold a slot of this thread for a job that waits; gives False when the process is to stop meanwhile."""
+    def slot(self, job: Job, still_waits: Callable[[], bool] = lambda: True) -> Iterator[bool]:
+        """Hold a slot of this thread for a job that waits.
+
+        Gives False when the process is to stop meanwhile, or a suspect does not wait any more: it holds up nobody then.
+        """
         thread = threading.get_ident()
-        admitted = self._enter(thread, alone=is_suspect(job))
+        admitted = self._enter_alone(thread, still_waits) if is_suspect(job) else self._enter(thread)
         try:
             yield admitted
         finally:
@@ -49,20 +54,38 @@ class Slots:
                 self._slots.pop(thread, None)
                 self._changed.notify_all()
 
-    def _enter(self, thread: int, *, alone: bool) -> bool:
+    def _enter(self, thread: int) -> bool:
+        while not self._stop.is_set():
+            if self._try_enter(thread, alone=False):
+                return True
+        return False
+
+    def _enter_alone(self, thread: int, still_waits: Callable[[], bool]) -> bool:
         with self._changed:
-            if alone:
-                self._suspects.append(thread)
-            try:
-                while not self._stop.is_set():
-                    if self._may_enter(thread):
-                        self._slots[thread] = _Slot(alone)
-                        return True
-                    self._changed.wait(LOOK_SECONDS)
-                return False
-            finally:
-                if alone:
-                    self._suspects.remove(thread)
+            self._suspects.append(thread)
+        try:
+            looked = monotonic()
+            while not self._stop.is_set():
+                if self._try_enter(thread, alone=True):
+                    return True
+                if monotonic() - looked >= DOUBT_SECONDS:
+                    looked = monotonic()
+                    if not still_waits():
+                        return False
+            return False
+        finally:
+            with self._changed:
+                self._suspects.remove(thread)
+                self._changed.notify_all()
+
+    def _try_enter(self, thread: int, *, alone: bool) -> bool:
+        """Take a slot, or wait a moment for a change."""
+        with self._changed:
+            if self._may_enter(thread):
+                self._slots[thread] = _Slot(alone)
+                return True
+            self._changed.wait(LOOK_SECONDS)
+            return False
 
     def _may_enter(self, thread: int) -> bool:
         busy = [slot for slot in self._slots.values() if slot.over_since is None]

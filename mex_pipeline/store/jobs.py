@@ -49,6 +49,8 @@ def insert_or_merge(job: Job) -> Query[tuple[str, bool]]:
     A retrying row keeps its wait, so that many requests do not hammer a failing endpoint; a person who waits in the
     foreground may ask at once. A wake-up under way may come too early for the new time, so another one is sent. The
     newest request says how to read the source, and one of the background makes of a foreground job one that is retried.
+    A job nobody had asked for becomes one that somebody has: when its end is fixed already, what the request is about is
+    left to its follow-up, which must not wait as that of a follow-up does.
     """
     return Query(
         "INSERT INTO jobs (id, kind, payload, payload_v, given_text, state, priority, available_at, first_enqueued_at, "
@@ -58,8 +60,9 @@ def insert_or_merge(job: Job) -> Query[tuple[str, bool]]:
         f"ON CONFLICT (dedup_key) WHERE {_WAITING} AND dedup_key IS NOT NULL DO UPDATE SET "
         "coalesced = coalesced + 1, priority = max(priority, excluded.priority), payload = excluded.payload, "
         "payload_v = excluded.payload_v, published_at = NULL, "
-        "trigger = CASE trigger WHEN 'foreground' THEN excluded.trigger ELSE trigger END, "
-        "max_attempts = max(max_attempts, excluded.max_attempts), available_at = CASE "
+        "trigger = CASE WHEN trigger = 'foreground' THEN excluded.trigger "
+        "WHEN trigger IN ('follow_up', 'sweep') AND excluded.trigger IN ('command', 'foreground') THEN 'command' "
+        "ELSE trigger END, max_attempts = max(max_attempts, excluded.max_attempts), available_at = CASE "
         "WHEN excluded.trigger = 'foreground' THEN excluded.available_at "
         f"WHEN state = 'queued' THEN min(first_enqueued_at + {MAX_WAIT_MS}, excluded.available_at) "
         "ELSE available_at END RETURNING id",
@@ -164,14 +167,21 @@ def leave(job: Job, ending: Ending, sibling: str | None, now: int) -> Statement:
 
 
 def carry_over(job: Job, ending: Ending, sibling: str) -> Statement:
-    """Hand attempts, crashes and the wait of a merged job to the one that stays, or a poison source retries for ever."""
+    """Hand attempts, crashes and the wait of a merged job to the one that stays, or a poison source retries for ever.
+
+    One of the background makes of a foreground job one that is retried, as a request that merges does.
+    """
     return Statement(
         "UPDATE jobs SET attempt = max(attempt, :attempt), crashes = max(crashes, :crashes), "
+        "max_attempts = max(max_attempts, :max_attempts), "
+        "trigger = CASE trigger WHEN 'foreground' THEN :trigger ELSE trigger END, "
         "available_at = max(available_at, :available_at) WHERE id = :id",
         {
             "id": sibling,
             "attempt": job.attempt - int(ending.gives_back),
             "crashes": job.crashes + int(ending.crashed),
+            "max_attempts": job.max_attempts,
+            "trigger": job.trigger,
             "available_at": ending.available_at,
         },
     )

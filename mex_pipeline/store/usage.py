@@ -83,8 +83,12 @@ def drop_replies(source_file: str) -> Statement:
 
 
 def drop_replies_of(job_id: str) -> Statement:
-    """Forget the replies that one job kept last."""
-    return Statement("DELETE FROM kept_replies WHERE job_id = :job_id", {"job_id": job_id})
+    """Forget the replies that one job kept last, but for those that an unfinished job of the source will use."""
+    return Statement(
+        "DELETE FROM kept_replies WHERE job_id = :job_id AND NOT EXISTS (SELECT 1 FROM jobs j "
+        "WHERE j.lock_key = kept_replies.source_file AND j.state IN ('queued', 'retrying', 'running'))",
+        {"job_id": job_id},
+    )
 
 
 def response_format(base_url: str, model: str) -> Query[str]:

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from mex_pipeline.domain.job import KEPT_ERRORS, Ending, JobState, Outcome
+from mex_pipeline.domain.job import KEPT_ERRORS, Ending, JobState, Outcome, Trigger
 from mex_pipeline.store import jobs
 from mex_pipeline.store.sql import Statement
 from tests.support.gateways import Gateway
@@ -171,3 +171,33 @@ def test_a_job_has_no_sibling_in_itself_in_running_or_in_ended_jobs(db: Gateway)
     assert db.first(jobs.waiting_sibling(job(None))) is None
     submitted(db, "/other")
     assert db.first(jobs.waiting_sibling(taken)) is None
+
+
+def test_a_foreground_job_that_takes_over_one_of_the_background_is_retried_as_that_one_would_be(db: Gateway) -> None:
+    """A request of the background that was accepted does not fail with the first attempt of somebody else."""
+    taken = claimed(db, submitted(db))
+    second = submitted(db, trigger=Trigger.FOREGROUND, max_attempts=1)
+    ending = Ending(JobState.RETRYING, "error", available_at=T0 + MINUTE)
+    leave(db, taken, ending, second)
+    db.run(jobs.carry_over(taken, ending, second))
+    stays = read(db, second)
+    assert (stays.trigger, stays.max_attempts, stays.attempt) == (Trigger.COMMAND, 10, 1)
+
+
+@pytest.mark.parametrize("before", [Trigger.FOLLOW_UP, Trigger.SWEEP])
+@pytest.mark.parametrize("asked", [Trigger.COMMAND, Trigger.FOREGROUND])
+def test_a_job_that_nobody_asked_for_becomes_one_of_the_background_with_the_first_request(
+    db: Gateway, before: Trigger, asked: Trigger
+) -> None:
+    """Never one of the foreground, which would be cancelled with the command."""
+    job_id = submitted(db, trigger=before)
+    assert submitted(db, trigger=asked) == job_id
+    assert read(db, job_id).trigger is Trigger.COMMAND
+
+
+@pytest.mark.parametrize("kept", [Trigger.COMMAND, Trigger.RETRY])
+def test_a_sweep_or_a_follow_up_changes_nothing_about_who_asked(db: Gateway, kept: Trigger) -> None:
+    job_id = submitted(db, trigger=kept)
+    for unasked in (Trigger.SWEEP, Trigger.FOLLOW_UP):
+        submitted(db, trigger=unasked)
+        assert read(db, job_id).trigger is kept

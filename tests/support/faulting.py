@@ -38,10 +38,12 @@ def hobby(number: int) -> str:
     return f"养蜂{number}号"
 
 
-def submit(path: Path, **environment: str) -> str:
+def submit(path: Path, *options: str, **environment: str) -> str:
     """Queue a session and return the job's id; no worker is started for it. A fault needs a process of its own."""
     run = mex if environment else in_process
-    sent = run("extract", "--async", "--from", "claude", "--file", str(path), "--json", **(ALONE | environment))
+    sent = run(
+        "extract", "--async", "--from", "claude", "--file", str(path), *options, "--json", **(ALONE | environment)
+    )
     assert sent.code == 0, sent
     return str(sent.json["job_id"])
 

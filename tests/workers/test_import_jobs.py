@@ -8,6 +8,9 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from tests.support.faulting import EACH_HOBBY, hobby, line, reaches, rows
 from tests.support.model_server import ModelServer, reply
 from tests.support.program import contents, mex, opened, until, worker, write
 
@@ -173,3 +176,44 @@ def _is_quiet(home: Path) -> bool:
     with opened(home / "mex.db") as db:
         spent = db.execute("SELECT count(*) FROM llm_usage").fetchone()[0]
         return bool(spent) and not db.execute("SELECT count(*) FROM kept_replies").fetchone()[0]
+
+
+@pytest.mark.parametrize("asks_again", [True, False])
+def test_a_document_that_grew_since_a_failed_attempt_is_read_whole(
+    model: ModelServer, tmp_path: Path, home: Path, *, asks_again: bool
+) -> None:
+    """It is read once and nothing follows: what was written before the attempt that succeeds would be lost."""
+    file = write(tmp_path / "note.txt", line(1))
+    model.script({"status": 500, "body": "no"})
+    with worker(MEX_LLM_MAX_RETRIES="0"):
+        job_id = submit(file, "--mode", "extract")
+        reaches(home, job_id, "retrying")
+    write(file, line(1), "", line(2))
+    if asks_again:
+        assert submit(file, "--mode", "extract") == job_id
+    model.script(EACH_HOBBY)
+    mex("jobs", "retry", job_id)
+    with worker():
+        assert waited(job_id)["state"] == "succeeded"
+    assert contents() == [hobby(1), hobby(2)]
+
+
+def test_a_batch_whose_job_was_merged_into_a_newer_request_counts_what_that_one_wrote(
+    model: ModelServer, tmp_path: Path, home: Path
+) -> None:
+    first, second = (write(tmp_path / f"{number}.txt", line(number)) for number in (1, 2))
+    model.script({"when": hobby(1), "hold": "go", "status": 500, "body": "no"}, EACH_HOBBY)
+    with worker("--threads", "2", MEX_LLM_MAX_RETRIES="0", MEX_TEST_BACKOFF="1"):
+        files = ("import", str(first), str(second), "--mode", "extract", "--async", "--json")
+        batch = mex(*files, **ALONE).json["batch_id"]
+        until(lambda: model.asked(hobby(1)))
+        submit(first, "--mode", "extract")
+        model.release("go")
+        until(lambda: rows(home, "SELECT 1 FROM jobs WHERE reason LIKE 'merged:%'"))
+        model.script(EACH_HOBBY)
+        mex("jobs", "wait", batch, "--timeout", "60")
+        shown = mex("jobs", "show", batch, "--json").json
+    assert (shown["states"], shown["added"]) == ({"succeeded": 2}, 2)
+    with opened(home / "mex.db") as db:
+        db.execute("DELETE FROM jobs WHERE batch_id IS NULL")
+    assert mex("jobs", "show", batch, "--json").json["states"] == {"cancelled": 1, "succeeded": 1}

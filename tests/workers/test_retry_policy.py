@@ -123,6 +123,21 @@ def test_queue_5_6_the_pause_of_a_failing_endpoint_ends_by_itself_and_keeps_the_
         assert process.poll() is None
 
 
+def test_queue_5_6_an_endpoint_that_limits_without_end_is_left_alone_too(
+    model: ModelServer, tmp_path: Path, home: Path
+) -> None:
+    """A quota for the day, told without a Retry-After: each job asked ten times four, and then they all had failed."""
+    model.script({"status": 429, "body": '{"error": {"message": "You exceeded your current quota"}}'})
+    waiting = queued(tmp_path, *range(6))
+    with worker("--threads", "1", **ONE_TRY):
+        (pause,) = until(lambda: [row for row in control(home) if row["paused_until"]])
+        assert (pause["reason"], pause["failures"]) == ("circuit", 3)
+        assert len(model.requests()) == 3
+        model.script(EVERY_HOBBY)
+        mex("jobs", "retry", waiting[0], **ALONE)
+        until(lambda: all(job(one)["state"] == "succeeded" for one in waiting[3:]))
+
+
 def test_foreground_jobs_heed_no_pause_but_count_and_an_answer_to_one_lifts_it(
     model: ModelServer, tmp_path: Path, home: Path
 ) -> None:

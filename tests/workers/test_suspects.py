@@ -6,17 +6,20 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
+import pytest
+
 from mex_pipeline.services.slots import Slots
-from tests.support.faulting import ALONE, EACH_HOBBY, hobbies, kill, reaches, row, rows, submit, talk
+from tests.support.faulting import ALONE, EACH_HOBBY, hobbies, hobby, kill, reaches, row, rows, submit, talk
 from tests.support.jobs import job
 from tests.support.model_server import ModelServer
 from tests.support.program import mex, opened, until, worker
 from tests.support.sessions import SessionFile
 
 
-def talks(folder: Path, numbers: range) -> list[str]:
+def talks(folder: Path, numbers: range, *options: str) -> list[str]:
     """Queue one short session for each number and return the ids."""
-    return [submit(talk(folder / f"{n}.jsonl", range(n, n + 1), f"s{n}", padded=False).path) for n in numbers]
+    sessions = (talk(folder / f"{n}.jsonl", range(n, n + 1), f"s{n}", padded=False).path for n in numbers)
+    return [submit(path, *options) for path in sessions]
 
 
 def runs(home: Path) -> list[tuple[str, str]]:
@@ -137,3 +140,43 @@ def test_a_run_that_was_taken_back_holds_up_no_suspect() -> None:
             assert not entered.wait(0.2)
             slots.end(blocked)
             assert entered.wait(5)
+
+
+def test_a_suspect_that_is_cancelled_while_it_waits_for_its_turn_holds_up_nobody(
+    model: ModelServer, tmp_path: Path, home: Path
+) -> None:
+    """Else nothing would begin until the longest job had ended, for the sake of one that nobody wants."""
+    model.script({"when": hobby(0), "hold": "go"} | EACH_HOBBY, EACH_HOBBY)
+    with worker("--threads", "3"):
+        (long,) = talks(tmp_path, range(1))
+        until(model.requests)
+        (suspect,) = talks(tmp_path, range(1, 2), "--delay", "20m")
+        with opened(home / "mex.db") as db:
+            db.execute("UPDATE jobs SET crashes = 1, available_at = 0 WHERE id = ?", (suspect,))
+        until(lambda: row(home, suspect)["published_at"] and not _messages(home))
+        mex("jobs", "cancel", suspect)
+        (later,) = talks(tmp_path, range(2, 3))
+        assert reaches(home, later)["state"] == "succeeded"
+        assert row(home, long)["state"] == "running"
+        model.release("go")
+        reaches(home, long)
+    assert hobbies(home) == [hobby(0), hobby(2)]
+
+
+def _messages(home: Path) -> int:
+    """How many wake-ups no thread has taken."""
+    with opened(home / "queue.db") as db:
+        return int(db.execute("SELECT count(*) FROM task").fetchone()[0])
+
+
+@pytest.mark.parametrize("crashes", [0, 1])
+def test_only_a_suspect_is_asked_whether_it_still_waits_and_a_thread_that_does_not_wait_asks_nothing(
+    crashes: int,
+) -> None:
+    """To ask costs a look at the database each time."""
+
+    def still_waits() -> bool:
+        raise AssertionError
+
+    with Slots(threading.Event()).slot(job(crashes=crashes), still_waits) as admitted:
+        assert admitted

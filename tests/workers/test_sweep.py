@@ -16,7 +16,7 @@ from tests.support.faulting import line, rows, submit
 from tests.support.gateways import fresh
 from tests.support.invariants import check_queue
 from tests.support.model_server import ModelServer
-from tests.support.program import contents, mex, until, worker
+from tests.support.program import contents, mex, opened, until, worker
 from tests.support.sessions import SessionFile
 
 OFTEN = {"MEX_TEST_SWEEP": "0.3"}
@@ -213,3 +213,21 @@ def test_turns_held_at_a_first_attempt_that_failed_are_not_forgotten(
         until(lambda: jobs(home) == [("command", "succeeded"), ("follow_up", "succeeded")])
     assert read_messages(home) == 2
     assert rows(home, "SELECT attempt FROM jobs WHERE trigger = 'command'") == [(2,)]
+
+
+def test_what_was_said_before_a_request_that_meets_a_follow_up_on_its_way_back_is_read_at_once(
+    model: ModelServer, tmp_path: Path, home: Path
+) -> None:
+    """Its first attempt has fixed where it ends, and what follows a follow-up waits ten minutes: unless somebody asks."""
+    session = SessionFile(tmp_path / "s.jsonl").user(line(1))
+    submit(session.path)
+    with opened(home / "mex.db") as db:
+        db.execute("UPDATE jobs SET trigger = 'follow_up'")
+    model.script({"status": 503, "body": "down"})
+    with worker(MEX_LLM_MAX_RETRIES="0", MEX_TEST_BACKOFF="1"):
+        until(lambda: rows(home, "SELECT 1 FROM jobs WHERE state = 'retrying' AND end_off IS NOT NULL"))
+        session.user(line(2))
+        submit(session.path)
+        model.script({"hobbies": True})
+        until(lambda: contents() == ["养蜂1号", "养蜂2号"])
+        check_queue(home)

@@ -164,3 +164,26 @@ def test_what_a_command_writes_beside_an_idle_worker_gets_into_the_one_file(tmp_
         copy.write_bytes((home / "mex.db").read_bytes())
     with opened(copy) as db:
         assert db.execute("SELECT content FROM memories").fetchall() == [("手写的一条",)]
+
+
+def test_a_background_job_that_goes_back_behind_a_foreground_one_does_not_end_with_it(
+    model: ModelServer, tmp_path: Path
+) -> None:
+    """It is merged into the one that waits, which is one of the background from then on (product P3)."""
+    session = SessionFile(tmp_path / "s.jsonl").user("我叫林晓舟")
+    model.script({"hold": "go", "reply": reply(NAME)})
+    with worker():
+        first = submit(session.path)
+        until(model.requests)
+        process = subprocess.Popen(
+            [sys.executable, "-m", "mex_pipeline", "extract", "--file", str(session.path)],
+            env=os.environ | QUIET | ALONE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+        until(lambda: len(mex("jobs", "list", "--json").json) == 2)
+    until(lambda: len(model.requests()) == 2)  # the worker has left; the command runs it
+    process.send_signal(signal.SIGINT)
+    assert process.wait(timeout=20) == 1
+    model.release("go")
+    with worker():
+        assert mex("jobs", "wait", first, "--timeout", "30", "--json").json["state"] == "succeeded"
+    assert contents() == ["林晓舟"]

@@ -10,7 +10,20 @@ from pathlib import Path
 import pytest
 
 from mex_pipeline import lease
-from tests.support.faulting import ALONE, EACH_HOBBY, events, hobbies, kill, reaches, row, rows, submit, talk
+from tests.support.faulting import (
+    ALONE,
+    EACH_HOBBY,
+    ONE_EACH,
+    events,
+    hobbies,
+    hobby,
+    kill,
+    reaches,
+    row,
+    rows,
+    submit,
+    talk,
+)
 from tests.support.model_server import ModelServer
 from tests.support.patched import freeze, patched_worker, stand_still
 from tests.support.program import contents, in_process, mex, until, worker
@@ -245,3 +258,29 @@ def test_a_worker_killed_in_its_work_leaves_no_lock_behind(tmp_path: Path, home:
         with worker():
             assert until(live) != [process.pid]
     assert [path.name for path in (home / "run").glob("*.lock") if not path.name.startswith("worker")] == []
+
+
+def test_what_a_sleeper_has_paid_for_is_left_to_the_job_that_its_own_was_merged_into(
+    model: ModelServer, tmp_path: Path, home: Path
+) -> None:
+    """Its job is cancelled, but the one that stays reads the same turns (product P4)."""
+    model.script({"when": hobby(1), "hold": "go"} | EACH_HOBBY, EACH_HOBBY)
+    session = talk(tmp_path / "s.jsonl", range(2))
+    first = submit(session.path)
+    with worker(**SHORT_LEASE, **ONE_EACH) as sleeper:
+        until(lambda: rows(home, "SELECT 1 FROM kept_replies"))
+        until(lambda: model.asked(hobby(1)))
+        later = submit(session.path)
+        with worker("--extra", "--threads", "1", **SHORT_LEASE, **ONE_EACH):
+            mex("jobs", "pause")
+            freeze(sleeper, home)
+            assert row(home, reaches(home, first, "cancelled")["job_id"])["reason"] == f"merged:{later}"
+            sleeper.send_signal(signal.SIGCONT)
+            model.release("go")
+            sleeper.terminate()
+            assert sleeper.wait(timeout=20) == 0
+            mex("jobs", "resume")
+            assert reaches(home, later)["usage"]["reused"] >= 1
+    assert model.asked(hobby(0)) == 1
+    assert hobbies(home) == [hobby(0), hobby(1)]
+    assert rows(home, "SELECT count(*) FROM kept_replies") == [(0,)]

@@ -166,7 +166,7 @@ class _Worker:
             job = waiting_job(self._home, job_id)
             if job is None:
                 return
-            with self._runs.slots.slot(job) as admitted:
+            with self._runs.slots.slot(job, lambda: waiting_job(self._home, job_id) is not None) as admitted:
                 if admitted:
                     self._run(job_id)
         except (DatabaseNewer, DatabaseDamaged) as error:
