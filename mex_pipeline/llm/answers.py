@@ -1,5 +1,6 @@
 """What the HTTP answer of a chat endpoint means: a completion or one named error; pure (product C7, C8)."""
 
+import html
 import json
 import math
 import re
@@ -16,8 +17,13 @@ from mex_pipeline.llm.text import clean
 _MAX_DETAIL = 200
 _MAX_READ = 1_000
 _ECHO_WEIGHT = 12
+_MAX_COUNT = 10**12
 
 _KEY_LIKE = re.compile(r"\b(?:sk|pk|gsk|xai|key)-[\w-]{6,}|Bearer\s+\S+|\S*\*{3,}\S*|AIza[\w-]{20,}", re.IGNORECASE)
+
+
+_BYTE = re.compile(r"(?:\\+x|%)(?P<hex>[0-9a-fA-F]{2})|\\+(?P<octal>[0-3][0-7]{2})")
+_BYTES = re.compile(r"(?:(?:\\+x|%)[0-9a-fA-F]{2}|\\+[0-3][0-7]{2})+")
 
 
 def _words(*alternatives: str) -> re.Pattern[str]:
@@ -30,14 +36,21 @@ _QUOTA = _words(
     "billing_hard_limit", "credit balance", "arrearage", "FreeTierOnly", "余额不足", "欠费",
 )  # fmt: skip
 _FILTER = _words(
-    "content[ _]filter", "content[ _](management )?policy", "data_?inspection_?failed", "inappropriate content",
-    "input was flagged", "considered high risk", "敏感",
+    "content[ _]filter", "content[ _](management )?policy", "content guidelines", "data_?inspection_?failed",
+    "(inappropriate|prohibited|unsafe)[ _]content", "unsafe or sensitive", "sensitive (content|information)",
+    "sensitive_?content", "(input|prompt|request|content) was flagged", "considered high risk", "content exists risk",
+    "moderation_blocked", "safety system", "(?<!大小写)敏感", "(内容|输入|提示).{0,12}(违规|不合规|违法|风险|审核|不安全)",
 )  # fmt: skip
 _KEY = _words("invalid_api_key", "incorrect api key", "api[ _]key[ _](is )?(not valid|invalid|missing)")
 _CONTEXT = _words(
-    "context[ _](length|window|size)", "maximum context", "too many tokens", "(prompt|input) is too long",
-    "(input|prompt) length", "reduce the length", "上下文.*(超|长)",
+    "context[ _](length|window|size|limit)", "maximum (context|model length)", "too many tokens", "reduce the length",
+    "(prompt|input|(?<!max_)tokens?)[ _]((is|are)[ _])?too[ _](long|large)", "(input|prompt) length", "input token count",
+    "exceeds? max(imum)? length", "(model token|tokens) limit", "tokens exceeds?", "max message tokens", "`inputs` tokens",
+    "max_seq_len", "max input characters", "上下文.*(超|长)", "(输入|提示词?|prompt).{0,8}(超长|过长|太长)",
+    "(输入|提示词?|prompt|token).{0,12}(超过|超出).{0,8}(长度|上限|限制)",
 )  # fmt: skip
+_ALWAYS_TOO_LARGE = _words("request too large")
+_RATE = _words("rate[ _-]?limit", "too many requests", "限流", "速率限制", "请求过于频繁")
 _MODEL = _words("model_not_found", "model not exist", "unknown model", r"model\b.{0,80}(does not exist|not found)")
 _FORMAT = _words(r"response_?format", r"json_?(schema|object)", r"structured[ _-]?outputs?", "json mode", "guided_json")
 
@@ -45,6 +58,7 @@ _REFUSED = range(400, 500)
 _CAUSES: tuple[tuple[Collection[int], re.Pattern[str], type[MexError], str], ...] = (
     ({402}, _ANY, LLMRejected, "llm_quota"),
     (_REFUSED, _QUOTA, LLMRejected, "llm_quota"),
+    ({429}, _ALWAYS_TOO_LARGE, LLMRejected, "llm_context_length"),
     ({429}, _ANY, LLMUnavailable, "llm_rate_limited"),
     (_REFUSED, _FILTER, LLMBadReply, "llm_refusal"),
     ({401, 403}, _ANY, LLMRejected, "llm_auth"),
@@ -53,6 +67,7 @@ _CAUSES: tuple[tuple[Collection[int], re.Pattern[str], type[MexError], str], ...
     ({400, 422, 500}, _CONTEXT, LLMRejected, "llm_context_length"),
     ({404}, _ANY, LLMRejected, "llm_unknown_model"),
     (_REFUSED, _MODEL, LLMRejected, "llm_unknown_model"),
+    ({400}, _RATE, LLMUnavailable, "llm_rate_limited"),
     ({408}, _ANY, LLMUnavailable, "llm_timeout"),
     ({409, 425, *range(500, 600)}, _ANY, LLMUnavailable, "llm_server_error"),
     (range(300, 400), _ANY, LLMRejected, "llm_redirected"),
@@ -162,7 +177,7 @@ def retry_seconds(header: str | None, now: datetime) -> int | None:
         return math.ceil(float(value)) or None
     try:
         until = parsedate_to_datetime(value)
-    except ValueError:
+    except (ValueError, OverflowError):
         return None
     aware = until if until.tzinfo else until.replace(tzinfo=UTC)
     return max(math.ceil((aware - now).total_seconds()), 0) or None
@@ -218,15 +233,19 @@ def _decoded(body: str) -> Any:
 def _failed_with(answer: Answer, body: Any) -> int:
     """Return the status of a failure, 0 for an answer that should hold a completion.
 
-    Gateways put the error of the server behind them into a 200 answer, with that server's status or none (then 400).
+    Gateways put the error of the server behind them into a 200 answer, with that server's status, as a number or its
+    digits, or none (then 400); some without `error` around it.
     """
     if not 200 <= answer.status < 300:
         return answer.status
-    error = _dict(body).get("error")
-    if not error or _dict(body).get("choices"):
+    fields = _dict(body)
+    if fields.get("choices"):
         return 0
-    code = _dict(error).get("code")
-    return code if isinstance(code, int) and 400 <= code < 600 else 400
+    error = fields.get("error") or (fields if fields.get("object") == "error" else None)
+    told = str(_dict(error or fields).get("code"))
+    if re.fullmatch(r"[45][0-9]{2}", told):
+        return int(told)
+    return 400 if error else 0
 
 
 def _problem(message: dict[str, Any], text: str, finish: str) -> str | None:
@@ -241,8 +260,14 @@ def _problem(message: dict[str, Any], text: str, finish: str) -> str | None:
 
 
 def _without_secrets(text: str, asked: Asked) -> str:
-    said = text[:_MAX_READ].replace(asked.api_key, "***") if asked.api_key else text[:_MAX_READ]
-    return _without_echo(_plain(_KEY_LIKE.sub("***", said)), [_plain(message.content) for message in asked.messages])
+    # The key goes before the text is cut, or the cut could leave half of it, and again once nothing is escaped.
+    said = _KEY_LIKE.sub("***", _without_key(text, asked)[:_MAX_READ])
+    shown = _KEY_LIKE.sub("***", _without_key(_plain(said), asked))
+    return _without_echo(shown, [_plain(message.content) for message in asked.messages])
+
+
+def _without_key(text: str, asked: Asked) -> str:
+    return text.replace(asked.api_key, "***") if asked.api_key else text
 
 
 def _content(content: Any) -> str:
@@ -261,14 +286,21 @@ def _dict(value: Any) -> dict[str, Any]:
 
 
 def _count(value: Any) -> int:
-    return max(int(value), 0) if isinstance(value, int | float) and math.isfinite(value) else 0
+    """Return a number of tokens; 0 for what is none, or more than anybody counts and a column holds."""
+    return int(value) if isinstance(value, int | float) and 0 <= value <= _MAX_COUNT else 0
 
 
 def _plain(text: str) -> str:
-    """Return `text` free of JSON escapes and line breaks, so that an echo is recognised however it was quoted."""
+    """Return `text` free of escapes and line breaks, so that an echo is recognised however it was quoted."""
     text = re.sub(r"\\+u([0-9a-fA-F]{4})", lambda match: chr(int(match[1], 16)), text)
+    text = html.unescape(_BYTES.sub(lambda run: _bytes_of(run[0]).decode("utf-8", "replace"), text))
     text = re.sub(r"\\+[nrt]", " ", text).replace("\\", "")
     return " ".join(clean(text).split())
+
+
+def _bytes_of(run: str) -> bytes:
+    """Return the bytes that a run of `\\xE6`, `\\346` or `%E6` stands for."""
+    return bytes(int(match["octal"], 8) if match["octal"] else int(match["hex"], 16) for match in _BYTE.finditer(run))
 
 
 def _without_echo(text: str, sources: list[str]) -> str:

@@ -154,7 +154,7 @@ class OpenAICompatible:
         except TimeoutError as error:
             raise self._unavailable(error, asked) from error
         return Answer(
-            response.status_code, response.content.decode("utf-8", "replace"), response.headers.get("retry-after")
+            response.status_code, response.content.decode("utf-8-sig", "replace"), response.headers.get("retry-after")
         )
 
     def _unavailable(self, cause: BaseException | None, asked: Asked) -> LLMUnavailable:

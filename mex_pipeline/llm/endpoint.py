@@ -3,17 +3,42 @@
 import ipaddress
 import ssl
 from functools import lru_cache
+from typing import Any
 
 import httpx
 
 from mex_pipeline.errors import InvalidInput
 
 NO_KEY = "no-key"
+MAX_BYTES = 4_000_000
+"""Of an answer, unpacked; many times what a model says. A longer one is cut, and so is no JSON any more."""
 
 _CONNECT_SECONDS = 10.0
+_OF_THE_WIRE = frozenset({"content-encoding", "content-length", "transfer-encoding"})
 _SENT_HEADERS = frozenset(
     {"host", "accept", "accept-encoding", "authorization", "connection", "content-length", "content-type", "user-agent"}
 )
+
+
+class _Client(httpx.AsyncClient):
+    """Reads no more of an answer than `MAX_BYTES`: an endpoint that never ends, or packs gigabytes, fills no memory."""
+
+    async def send(self, request: httpx.Request, *, stream: bool = False, **options: Any) -> httpx.Response:
+        """Send a request; without `stream` the answer is read, cut at `MAX_BYTES`."""
+        response = await super().send(request, stream=True, **options)
+        if stream:
+            return response
+        body = bytearray()
+        try:
+            async for part in response.aiter_bytes():
+                body += part
+                if len(body) > MAX_BYTES:
+                    break
+        finally:
+            await response.aclose()
+        # The body is unpacked: what told how it was packed no longer holds.
+        headers = [(name, value) for name, value in response.headers.multi_items() if name not in _OF_THE_WIRE]
+        return httpx.Response(response.status_code, headers=headers, content=bytes(body[:MAX_BYTES]), request=request)
 
 
 def checked_key(api_key: str) -> str:
@@ -46,7 +71,7 @@ def http_client(url: httpx.URL, timeout_seconds: float) -> httpx.AsyncClient:
     It follows no redirect: the prompt goes to the configured endpoint and nowhere else (product P1).
     """
     try:
-        return httpx.AsyncClient(
+        return _Client(
             timeout=httpx.Timeout(timeout_seconds, connect=_CONNECT_SECONDS),
             verify=_trusted(),
             trust_env=not _is_this_machine(url.host),

@@ -9,10 +9,9 @@ import httpx
 
 from mex_pipeline.errors import LLMBadReply, LLMUnavailable
 from mex_pipeline.llm.answers import Answer, Asked, read, read_models
-from mex_pipeline.llm.endpoint import NO_KEY, checked_key, checked_url, http_client, no_answer, origin
+from mex_pipeline.llm.endpoint import MAX_BYTES, NO_KEY, checked_key, checked_url, http_client, no_answer, origin
 from mex_pipeline.llm.port import Message, Usage
 
-_MAX_BYTES = 4_000_000
 _GREETING = Message("user", "Answer with the one word: ok")
 _THOUGHT_ALOUD = {"llm_reasoning_only", "llm_cut_off"}
 """What an extraction could not use tells enough here: the model answers."""
@@ -92,7 +91,7 @@ async def _exchange(
         ):
             async for part in response.aiter_bytes():
                 received += part
-                if len(received) > _MAX_BYTES:
+                if len(received) > MAX_BYTES:
                     break
     except (httpx.HTTPError, TimeoutError) as error:
         raise LLMUnavailable(no_answer(error), endpoint=asked.endpoint, model=asked.model, detail="") from error

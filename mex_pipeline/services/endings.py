@@ -130,7 +130,9 @@ def pauses(ending: Ending, endpoint: str, known: Mapping[str, Any] | None, now: 
     if not endpoint or ending.error is None:
         return []
     before = known or {"paused_until": 0, "reason": None, "at": now, "failures": 0}
-    if ending.error["code"] in _FAILING and before["paused_until"] <= now:
+    # A 429 that does not say until when may last for a day; asked by every job in turn, the endpoint would never rest.
+    is_limited = ending.reason == "rate_limit" and ending.state is JobState.RETRYING
+    if (ending.error["code"] in _FAILING or is_limited) and before["paused_until"] <= now:
         failures = before["failures"] + 1
         counted = [workers.count_failure(endpoint, now)]
         if failures < FAILURES_BORNE:

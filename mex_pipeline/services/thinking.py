@@ -125,6 +125,16 @@ class _Asking:
 
     async def ask(self, item: Asked) -> Heard:
         """Return what a chunk gave; raises the LLM errors, and NoFurtherCall once `failed` is set."""
+        found = await self._whole(item)
+        return found if isinstance(found, Heard) else await self._in_parts(found)
+
+    async def _in_parts(self, parts: tuple[Asked, ...]) -> Heard:
+        """Ask all parts before any part of them: the half that is taken tells that the other is not the endpoint's fault."""
+        found = [await self._whole(part) for part in parts]
+        return _joined([one if isinstance(one, Heard) else await self._in_parts(one) for one in found])
+
+    async def _whole(self, item: Asked) -> Heard | tuple[Asked, ...]:
+        """Return what a chunk gave, or the parts that are to be asked in its place."""
         try:
             extracted = await self._extractor.extract(item.chunk, item.task, self._turnstile)
         except (LLMRejected, LLMBadReply) as error:
@@ -132,9 +142,7 @@ class _Asking:
                 raise
             self._on_sign()
             parts = smaller(item.chunk)
-            if not parts:
-                return self._skip(item, error)
-            return _joined([await self.ask(replace(item, chunk=part)) for part in parts])
+            return tuple(replace(item, chunk=part) for part in parts) if parts else self._skip(item, error)
         self._on_sign()
         self._answered += 1
         return Heard((Answered(item, extracted),))

@@ -1,9 +1,12 @@
 """What an HTTP answer means: every row of the error table, and what no error may repeat."""
 
+import html
 import json
+import re
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from typing import Any
+from urllib.parse import quote
 
 import httpx
 import pytest
@@ -157,6 +160,10 @@ def test_an_answer_that_is_no_json_object_is_not_an_api(body: str) -> None:
         (529, {"type": "error", "error": {"type": "overloaded_error"}}, LLMUnavailable, "llm_server_error"),
         (200, {"error": {"message": "Provider returned error", "code": 502}}, LLMUnavailable, "llm_server_error"),
         (200, {"error": {"message": "slow", "code": 429}}, LLMUnavailable, "llm_rate_limited"),
+        (200, {"error": {"message": "slow", "code": "429"}}, LLMUnavailable, "llm_rate_limited"),
+        (200, {"error": {"message": "x", "type": "rate_limit_error"}}, LLMUnavailable, "llm_rate_limited"),
+        (200, {"code": 500, "msg": "busy", "success": False}, LLMUnavailable, "llm_server_error"),
+        (200, {"object": "error", "message": "m", "code": 40303}, LLMRejected, "llm_bad_request"),
         (200, {"error": "model not loaded"}, LLMRejected, "llm_bad_request"),
     ],
 )
@@ -214,6 +221,22 @@ def test_a_key_of_any_shape_is_taken_out() -> None:
     assert detail("who is swordfish1 here", asked_for(api_key="swordfish1")) == "who is *** here"
 
 
+@pytest.mark.parametrize(
+    "shown", ["sword%2Ffish%2B1", "sword\\/fish+1", "sword&#47;fish&#43;1", "sword\\x2ffish\\x2b1"]
+)
+def test_a_key_is_taken_out_however_the_server_quotes_it(shown: str) -> None:
+    assert detail(f"who is {shown} here", asked_for(api_key="sword/fish+1")) == "who is *** here"
+
+
+@pytest.mark.parametrize("before", range(940, 1000, 7))
+def test_no_part_of_a_key_is_left_where_the_servers_words_are_cut(before: int) -> None:
+    """An echo of the prompt is taken out, so what stands late in the body may be shown."""
+    content = "我对花生过敏而且住在成都" * 100
+    asked = asked_for(api_key="swordfish-in-the-deep-blue-sea", messages=(Message("user", content),))
+    shown = detail(content[:before] + "swordfish-in-the-deep-blue-sea", asked)
+    assert "sword" not in shown
+
+
 def test_words_about_a_refused_key_are_not_repeated_at_all() -> None:
     assert reading(401, {"error": {"message": "key abcd...wxyz is wrong"}}).params["detail"] == ""
 
@@ -228,9 +251,12 @@ ECHOED = [
 @pytest.mark.parametrize(
     "said", ["我对花生过敏", "My sister Jane lives in Leeds", 'He said "no way, José" twice', "第一行\n第二行是秘密"]
 )
-@pytest.mark.parametrize("quoting", ["plain", "json", "json twice", "ascii", "ascii twice"])
+@pytest.mark.parametrize(
+    "quoting",
+    ["plain", "json", "json twice", "ascii", "ascii twice", "bytes", "octal", "percent", "entities", "numbered"],
+)
 def test_our_own_prompt_is_never_echoed(frame: str, said: str, quoting: str) -> None:
-    """However the server quotes it: as it is, escaped, escaped twice."""
+    """However the server quotes it: as it is, escaped, escaped twice, as bytes, as part of an address or a page."""
     content = json.dumps([{"turn": 1, "role": "user", "text": said}], ensure_ascii=False)
     quoted = {
         "plain": content,
@@ -238,11 +264,17 @@ def test_our_own_prompt_is_never_echoed(frame: str, said: str, quoting: str) -> 
         "json twice": json.dumps(json.dumps(content, ensure_ascii=False), ensure_ascii=False),
         "ascii": json.dumps(content),
         "ascii twice": json.dumps(json.dumps(content)),
+        "bytes": repr(content.encode()),
+        "octal": "".join(chr(byte) if byte < 128 else f"\\{byte:o}" for byte in content.encode()),
+        "percent": quote(content),
+        "entities": html.escape(content),
+        "numbered": html.escape(content.encode("ascii", "xmlcharrefreplace").decode()).replace("&amp;#", "&#"),
     }[quoting]
     shown = detail(frame.format(quoted), asked_for(messages=(Message("user", content),)))
     assert "…" in shown
     secret = ("花生", "Jane", "Leeds", "way", "第一", "秘密")
     assert not any(word in shown or json.dumps(word)[1:-1].replace("\\", "") in shown for word in secret)
+    assert not re.search(r"xe[0-9a-f]x|3[0-9]{2}2[0-9]{2}|%E|&#", shown)
 
 
 def test_words_that_are_not_ours_survive_beside_an_echo() -> None:
@@ -276,6 +308,9 @@ def test_a_prompt_echo_does_not_decide_the_cause() -> None:
         (format_datetime(NOW - timedelta(hours=1), usegmt=True), None),
         ("Thu, 06 Aug 2026 08:31:00 -0000", 60),
         ("Thu, 99 Aug 2026 08:31:00 GMT", None),
+        ("Thu, 06 Aug 2026 99999999999999999999:31:00 GMT", None),
+        ("6 Aug 99999999999999999999 08:31:00", None),
+        ("6 Aug 2026 08:31:00 +99999999999999999999", None),
     ],
 )
 def test_retry_after_is_seconds_or_a_date(header: str | None, seconds: int | None) -> None:

@@ -1,8 +1,11 @@
 """The client against a scripted endpoint: what is sent, and how it ends."""
 
 import asyncio
+import gzip
 import logging
 import time
+import zlib
+from collections.abc import AsyncIterator
 from typing import Any
 
 import httpx
@@ -101,6 +104,8 @@ def test_a_completion_has_text_usage_and_format() -> None:
         ({"prompt_tokens": None}, (0, 0)),
         ({"prompt_tokens": 3.0, "completion_tokens": "many"}, (3, 0)),
         ([], (0, 0)),
+        ({"prompt_tokens": -4, "completion_tokens": 10**400}, (0, 0)),
+        ({"prompt_tokens": 10**30, "completion_tokens": 7}, (0, 7)),
     ],
 )
 def test_missing_or_odd_token_counts_are_zero(usage: Any, counted: tuple[int, int]) -> None:
@@ -120,6 +125,35 @@ def test_text_parts_are_joined_and_thinking_parts_left_out() -> None:
 def test_a_lone_surrogate_in_a_reply_becomes_the_replacement_character() -> None:
     body = '{"choices":[{"finish_reason":"stop","message":{"content":"a\\ud800b"}}]}'
     assert ask(httpx.Response(200, text=body)).completion.text == "a\ufffdb"
+
+
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize("status", [200, 400])
+def test_an_answer_without_end_is_read_to_a_bound(status: int, packed: bool) -> None:
+    """A body of gigabytes, as it is or packed into little, must not fill the memory of the worker."""
+    read = 0
+
+    async def endless() -> AsyncIterator[bytes]:
+        nonlocal read
+        packer = zlib.compressobj(wbits=31)
+        while read < 400_000_000:
+            read += 1_000_000
+            part = b"x" * 1_000_000
+            yield packer.compress(part) + packer.flush(zlib.Z_SYNC_FLUSH) if packed else part
+
+    headers = {"content-encoding": "gzip"} if packed else {}
+    asked = ask(httpx.Response(status, content=endless(), headers=headers))
+    assert asked.error.code == ("llm_not_an_api" if status == 200 else "llm_bad_request")
+    assert read < 10_000_000
+
+
+def test_a_packed_answer_is_read() -> None:
+    body = gzip.compress(completed("好").content)
+    assert ask(httpx.Response(200, content=body, headers={"content-encoding": "gzip"})).completion.text == "好"
+
+
+def test_a_byte_order_mark_before_an_answer_does_no_harm() -> None:
+    assert ask(httpx.Response(200, content=b"\xef\xbb\xbf" + completed("好").content)).completion.text == "好"
 
 
 def test_blank_lines_sent_to_keep_the_line_warm_and_a_wrong_charset_do_no_harm() -> None:

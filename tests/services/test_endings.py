@@ -54,6 +54,16 @@ def test_queue_5_6_a_429_that_outlasts_the_call_is_retried_with_backoff(named: i
     assert paused(ending) == []
 
 
+@pytest.mark.parametrize("named", [None, 1, 30])
+def test_queue_5_6_the_third_429_in_a_row_that_outlasts_its_call_pauses_the_endpoint(named: int | None) -> None:
+    ending = ended(LLMUnavailable("llm_rate_limited", retry_after=named))
+    assert [counts(ending, row(failures=failures)) for failures in (0, 1, 2)] == [1, 1, 1]
+    assert [paused(ending, row(failures=failures)) for failures in (0, 1)] == [[], []]
+    ((scope, until, reason),) = paused(ending, row(failures=2))
+    assert (scope, reason) == (HERE, "circuit")
+    assert T0 + 24_000 <= until <= T0 + 30_000
+
+
 def test_queue_5_6_a_429_with_a_long_retry_after_pauses_the_endpoint_and_gives_the_attempt_back() -> None:
     ending = ended(LLMUnavailable("llm_rate_limited", retry_after=31))
     assert (ending.state, ending.reason, ending.gives_back) == (JobState.QUEUED, "rate_limit", True)

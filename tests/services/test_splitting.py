@@ -152,6 +152,17 @@ def test_when_nothing_at_all_is_taken_the_job_fails_and_no_message_counts_as_rea
             heard(Endpoint(refuses), chunk(turn(1)), chunk(turn(2)))
 
 
+@pytest.mark.parametrize("bad", [range(14), range(30, 44), range(11, 33)])
+def test_queue_5_6_many_refused_turns_in_a_row_cost_none_of_the_others(bad: range) -> None:
+    """More than are borne of an endpoint that has answered nothing yet."""
+    assert len(bad) > GIVE_UP_AFTER
+    found = heard(
+        Endpoint(containing("forbidden")), chunk(*(turn(n, "forbidden" if n in bad else "fine") for n in range(44)))
+    )
+    assert answered(found) == [f"k{n}" for n in range(44) if n not in bad]
+    assert [one.message_key for one in found.skipped] == [f"k{n}" for n in bad]
+
+
 def test_an_endpoint_that_takes_nothing_is_not_asked_about_every_turn() -> None:
     endpoint = Endpoint(containing(""))
     with pytest.raises(LLMRejected, match="llm_refusal"):
