@@ -18,7 +18,7 @@ show() {
 
 show mex init
 show mex extract --async --from claude --file docs/examples/claude-session.jsonl
-job="$(mex --json jobs list | python -c 'import json, sys; print(json.load(sys.stdin)[0]["job_id"])')"
+job="$(mex --json jobs list | python -c 'import json, sys; print(json.load(sys.stdin)[-1]["job_id"])')"
 show mex jobs wait "$job" --timeout 60
 show mex worker status
 show mex profile

@@ -138,8 +138,9 @@ def normalised(value: Any, folder: str, ids: dict[str, str], key: str = "") -> A
     if isinstance(value, list):
         return [normalised(one, folder, ids, key) for one in value]
     if isinstance(value, str):
-        text = value.replace(folder, "/home/you").replace(str(ROOT), "/home/you/mex")
-        text = _SERVICE.sub("mex-worker", text.replace(sys.executable, "/usr/bin/python3"))
+        # The interpreter first: its environment may lie in the source tree.
+        text = value.replace(sys.executable, "/usr/bin/python3").replace(folder, "/home/you")
+        text = _SERVICE.sub("mex-worker", text.replace(str(ROOT), "/home/you/mex"))
         text = _ID.sub(lambda found: ids.setdefault(found[0], f"{len(ids) + 1:08d}-0000-4000-8000-000000000000"), text)
         return re.sub(r"20\d\d-\d\d-\d\d-\d{6}", "2026-01-01-000000", _TIME.sub("2026-01-01T00:00:00Z", text))
     return 0 if key in _MEASURED and isinstance(value, int | float) else value

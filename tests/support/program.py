@@ -127,7 +127,7 @@ def worker(*options: str, **environment: str) -> Iterator["subprocess.Popen[byte
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
     )
-    lock = Home(Path(os.environ["MEX_HOME"])).run / "worker.lock"
+    lock = Home(Path(environment.get("MEX_HOME") or os.environ["MEX_HOME"])).run / "worker.lock"
     try:
         until(lambda: lease.is_held(lock) or process.poll() is not None)
         yield process
