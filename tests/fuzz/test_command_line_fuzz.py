@@ -21,7 +21,7 @@ from tests.support.program import Ran, in_process, mex
 
 NEVER = {"worker run", "worker start", "worker install-service", "worker uninstall-service", "jobs wait"}
 """What waits, starts a process, or speaks to the machine's services; each has tests of its own."""
-NEVER_OPTIONS = {"--async", "--help"}
+NEVER_OPTIONS = {"--async", "--help", "--follow"}
 NASTY = (
     "", " ", "-", "--", "0", "-1", "7d", "99999999999999999999", "1e9", "2026-13-45", "2026-02-30", "9999-12-31", "24h",
     "'; DROP TABLE memories; --", '"', "\"unclosed", "-not", "topic:", "since:never", "a:b:c", "*", "%", "_", "NEAR(a b)",
