@@ -209,7 +209,7 @@ def run_job_here(app: App, job_id: str) -> None:
 
     owner = lease.Owner(app.home.run)
     try:
-        with Runs(owner.name, app.home.database, app.clock) as runs:
+        with Runs(owner.name, app.home.database) as runs:
             asyncio.run(drive(app, job_id, lambda: run_job(app.home, job_id, runs)))
     except BaseException as error:
         give_up(app, job_id, error.code if isinstance(error, MexError) else "user")

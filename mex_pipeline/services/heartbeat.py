@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Literal, Self, TypeVar
 
 from mex_pipeline import faults
-from mex_pipeline.clock import Clock, monotonic
+from mex_pipeline.clock import monotonic
 from mex_pipeline.domain.job import Ending, Job
 from mex_pipeline.errors import ExternalError
 from mex_pipeline.services.slots import Slots
@@ -57,13 +57,12 @@ class Runs:
     whoever comes next takes the runs back.
     """
 
-    def __init__(self, owner: str, database: Path, clock: Clock) -> None:
+    def __init__(self, owner: str, database: Path) -> None:
         self.owner = owner
         self.stop = threading.Event()
         self.hands_off = False
         self.slots = Slots(self.stop)
         self._database = database
-        self._clock = clock
         self._running: dict[str, _Run] = {}
         self._cancelled: set[str] = set()
         self._unwritten: dict[tuple[str, int], Ending] = {}

@@ -3,12 +3,12 @@
 A hook that is killed before its request is written costs minutes then, and no memories.
 """
 
-import uuid
 from pathlib import Path
 
 from mex_pipeline import faults
 from mex_pipeline.adapters import registry
 from mex_pipeline.clock import Clock, millis
+from mex_pipeline.domain.ids import new_id
 from mex_pipeline.domain.job import MAX_ATTEMPTS, Job, JobState, Trigger
 from mex_pipeline.errors import InvalidInput
 from mex_pipeline.services.jobs import EXTRACT
@@ -62,7 +62,7 @@ def has_grown(known: Known) -> bool:
 def look_again(known: Known, trigger: Trigger, now: int) -> Job:
     """Return the job that reads a known source once more, about whom it was read before."""
     return Job(
-        id=str(uuid.uuid4()),
+        id=new_id(),
         kind=EXTRACT,
         payload={"adapter": known.adapter, "path": known.source, "subject": known.subject or "user"},
         state=JobState.QUEUED,

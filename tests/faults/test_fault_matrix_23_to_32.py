@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from mex_pipeline.bootstrap import run_job
-from mex_pipeline.clock import SystemClock
 from mex_pipeline.lease import Owner
 from mex_pipeline.paths import Home
 from mex_pipeline.services.heartbeat import Runs
@@ -147,7 +146,7 @@ def test_row_28_a_cancel_that_meets_the_commit_comes_before_it_or_after_it_and_n
     place = Home(home)
     owner = Owner(place.run)
     ends: Counter[str] = Counter()
-    with Runs(owner.name, place.database, SystemClock()) as runs:
+    with Runs(owner.name, place.database) as runs:
         for number in range(90):
             many = range(10 * number, 10 * number + 10)
             job_id = submit(talk(tmp_path / f"{number}.jsonl", many, f"s{number}", padded=False).path)

@@ -61,7 +61,7 @@ def run(home: Home, options: Options) -> int | None:
     open_worker_log(home.logs / "worker.log")
     owner = lease.Owner(home.run)
     try:
-        with Runs(owner.name, home.database, SystemClock()) as runs:
+        with Runs(owner.name, home.database) as runs:
             log.info("started", extra={"threads": options.threads, "version": __version__})
             return _Worker(home, runs, options, lock, mark).serve()
     finally:
