@@ -4,6 +4,8 @@ import json
 from dataclasses import dataclass, field
 from typing import Any, Literal, Self
 
+from mex_pipeline.domain.source_key import SourceKey  # noqa: F401
+
 Role = Literal["user", "assistant"]
 Kind = Literal["typed", "command_args", "tool_answer", "queued", "pasted_file", "document"]
 
@@ -71,7 +73,8 @@ class Transcript:
 
     `turns` holds every turn from the cursor's `resume` on, held ones included. `cursor.off` lies before the first held
     turn and before a torn last line. `reset` names why reading began at the start (`shorter`, `head_changed`,
-    `tail_changed`; `content_changed` for a source that is read whole) or is None.
+    `tail_changed`; `content_changed` for a source that is read whole) or is None. `redacted` counts the secrets that
+    were replaced in the texts, by kind (product F2).
     """
 
     agent: str
@@ -82,6 +85,7 @@ class Transcript:
     dropped: dict[str, int] = field(default_factory=dict)
     reset: str | None = None
     has_speakers: bool = True
+    redacted: dict[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

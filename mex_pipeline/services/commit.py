@@ -4,6 +4,7 @@ from dataclasses import asdict
 from typing import Any
 
 from mex_pipeline import faults
+from mex_pipeline.adapters import registry
 from mex_pipeline.app import AsyncApp
 from mex_pipeline.clock import iso, millis
 from mex_pipeline.domain.candidate import Candidate, Discarded
@@ -13,10 +14,11 @@ from mex_pipeline.domain.job import MAX_ATTEMPTS, Ending, Job, JobState, Outcome
 from mex_pipeline.domain.memory import Confidence, Memory
 from mex_pipeline.domain.reconcile import Snapshot, reconcile
 from mex_pipeline.domain.text import normalised
-from mex_pipeline.errors import LeaseLost
+from mex_pipeline.errors import LeaseLost, SourceGone, SourceUnreadable
 from mex_pipeline.services.reading import Reading
 from mex_pipeline.services.results import discarded_plain, memory_plain
 from mex_pipeline.services.thinking import Thought
+from mex_pipeline.services.transcripts import look
 from mex_pipeline.store import changes, cursors, jobs, memories, sources, usage
 from mex_pipeline.store.async_database import AsyncDatabase
 from mex_pipeline.store.sql import Statement
@@ -73,7 +75,7 @@ async def _not_taken(
 async def _snapshot(tx: AsyncDatabase, reading: Reading, candidates: list[Candidate], now: str) -> Snapshot:
     slots = {one.slot for one in candidates if one.slot is not None}
     told: list[tuple[str, str]] = []
-    if reading.path is not None:
+    if reading.key is not None:
         keys = {one.source.message_key for one in candidates if one.source and one.source.message_key}
         told = await tx.all(sources.yielded(reading.transcript.agent, keys))
     return Snapshot(
@@ -90,7 +92,7 @@ def _progress_of_source(app: AsyncApp, job: Job, reading: Reading, now: str, at:
         return done
     transcript, kind = reading.transcript, app.extractor.kind
     advance = cursors.advance(
-        str(reading.path),
+        str(reading.key),
         kind,
         transcript.cursor,
         looked_size=reading.looked_size,
@@ -109,16 +111,16 @@ def _follow_up(app: AsyncApp, job: Job, reading: Reading, at: int) -> Job | None
     What was written meanwhile is read at once, what is held when the file will have been quiet. A follow-up that has to
     follow itself meets a session that lives: it waits ten minutes, so that no session is extracted every minute (H15).
     """
-    if reading.path is None or reading.looked_size is None or not reading.moves_cursor:
+    if reading.key is None or reading.looked_size is None or not reading.moves_cursor:
         return None
     try:
-        now_is = reading.path.stat()
-    except OSError:
+        now_is = look(reading.key, registry.find(job.payload["adapter"]))
+    except (SourceGone, SourceUnreadable):
         return None  # it vanished, but what it held has been read: nothing follows
-    has_grown = now_is.st_size != reading.looked_size
+    has_grown = now_is.size != reading.looked_size
     if not has_grown and not reading.leaves_turns:
         return None
-    quiet_at = int(1000 * (now_is.st_mtime + app.settings.extraction.quiet_seconds))
+    quiet_at = now_is.changed_at + 1000 * app.settings.extraction.quiet_seconds
     longest = max(LIVELY_MS, 1000 * app.settings.extraction.quiet_seconds)
     available_at = at if has_grown else min(max(at, quiet_at), at + longest)
     if job.trigger is Trigger.FOLLOW_UP:

@@ -5,10 +5,12 @@ from pathlib import Path
 from typing import Any
 
 from mex_pipeline.adapters.plain import parse_plain
+from mex_pipeline.adapters.port import Adapter
 from mex_pipeline.app import App
 from mex_pipeline.domain.budget import estimate_tokens
 from mex_pipeline.domain.chunks import cut
 from mex_pipeline.domain.conversation import Cursor, Turn, settled
+from mex_pipeline.domain.source_key import SourceKey
 from mex_pipeline.services.extractor import ExtractorKind
 from mex_pipeline.services.files import adapter_for, require_file
 from mex_pipeline.services.transcripts import read
@@ -32,10 +34,14 @@ class Estimate:
 def of_file(app: App, path: Path, *, adapter: str | None) -> Estimate:
     """Return what extracting the file would cost now."""
     real = require_file(path)
-    chosen = adapter_for(adapter, real)
+    return of_source(app, SourceKey(real), adapter_for(adapter, real))
+
+
+def of_source(app: App, key: SourceKey, adapter: Adapter) -> Estimate:
+    """Return what extracting a source would cost now; raises SourceGone, SourceUnreadable, SourceFormat."""
     kind: ExtractorKind = "model" if app.settings.llm.is_configured else "rules"
-    since = app.db.first(cursors.position(str(real), kind, chosen.name)) or Cursor()
-    transcript = read(real, chosen, since, quiet_seconds=app.settings.extraction.quiet_seconds)
+    since = app.db.first(cursors.position(str(key), kind, adapter.name)) or Cursor()
+    transcript = read(key, adapter, since, quiet_seconds=app.settings.extraction.quiet_seconds)
     turns = settled(transcript)
     seen = set(app.db.all(cursors.seen(transcript.agent, [turn.key for turn in turns], kind)))
     return _of(app, turns, frozenset(turn.key for turn in turns if turn.key not in seen))

@@ -154,7 +154,7 @@ async def _run(app: AsyncApp, job: Job, runs: Runs) -> None:
         agent=transcript.agent,
         session_id=transcript.session_id,
         project=transcript.project,
-        source_file=job.payload.get("path"),
+        source_file=None if reading.key is None else str(reading.key),
         job_id=job.id,
         has_speakers=transcript.has_speakers,
     )

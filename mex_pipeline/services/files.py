@@ -1,15 +1,15 @@
-"""A file that a person names: its real path, and which adapter reads it."""
+"""A file that a person or a row names: its real path, and which adapter reads it."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from mex_pipeline.adapters import registry
+from mex_pipeline.domain.source_key import SourceKey
 from mex_pipeline.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from mex_pipeline.adapters.port import Adapter
 
 
@@ -40,3 +40,16 @@ def adapter_name(name: str | None, path: Path) -> str:
     if name:
         return name if registry.is_built_in(name) else registry.find(name).name
     return registry.recognise(path)
+
+
+def source_key(stored: str) -> SourceKey:
+    """Return the source that a stored key names: what is no file is `path#session`, if its path is one."""
+    path, mark, session = stored.rpartition("#")
+    if mark and session and not Path(stored).exists() and Path(path).exists():
+        return SourceKey(Path(path), session)
+    return SourceKey(Path(stored))
+
+
+def key_of(payload: dict[str, Any]) -> SourceKey:
+    """Return the source that a job's payload names."""
+    return SourceKey(Path(payload["path"]), payload.get("session"))

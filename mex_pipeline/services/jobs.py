@@ -10,6 +10,7 @@ from mex_pipeline.app import App, OpenHome
 from mex_pipeline.clock import iso_of_millis, millis
 from mex_pipeline.domain.ids import new_id, require_prefix
 from mex_pipeline.domain.job import MAX_ATTEMPTS, Job, JobState, Trigger
+from mex_pipeline.domain.source_key import SourceKey
 from mex_pipeline.errors import InvalidInput, JobStateConflict, NotFound
 from mex_pipeline.services.files import adapter_name, require_file
 from mex_pipeline.services.pauses import EVERYTHING, Pause, current, endpoint_scope, go_again
@@ -52,17 +53,35 @@ class Submitted:
 
 
 def submit_file(
-    app: OpenHome, path: Path, *, adapter: str | None, trigger: Trigger, subject: str = "user", delay: float = 0
+    app: OpenHome,
+    path: Path,
+    *,
+    adapter: str | None,
+    trigger: Trigger,
+    session: str | None = None,
+    subject: str = "user",
+    delay: float = 0,
 ) -> tuple[Job, bool]:
-    """Queue the extraction of a session file; (job, was merged into one that waits). The row is committed and synced.
+    """Queue the extraction of a session; (job, was merged into one that waits). The row is committed and synced.
 
-    The source is named by its real path, so that a symlink and a relative path are one source (product D4, H4). The
-    job runs `delay` seconds after the last such request, and at most half an hour after the first.
-    Raises InvalidInput for a path that cannot be read, or a delay beyond that.
+    The source is named by its real path, so that a symlink and a relative path are one source (product D4, H4), and by
+    its `session` where a file holds many. The job runs `delay` seconds after the last such request, and at most half an
+    hour after the first. Raises InvalidInput for a path that cannot be read, or a delay beyond that.
     """
     real = require_file(path)
-    payload = {"adapter": adapter_name(adapter, real), "path": str(real), "subject": subject}
-    return submit(app, Request(EXTRACT, payload, str(real)), trigger=trigger, delay=delay)
+    request = extraction(adapter_name(adapter, real), SourceKey(real, session), subject)
+    return submit(app, request, trigger=trigger, delay=delay)
+
+
+def extraction(adapter: str, key: SourceKey, subject: str = "user") -> Request:
+    """Return the request to read a source that may go on growing."""
+    return Request(EXTRACT, payload(adapter, key, subject), str(key))
+
+
+def payload(adapter: str, key: SourceKey, subject: str) -> dict[str, Any]:
+    """Return the payload of such a job."""
+    session = {} if key.session is None else {"session": key.session}
+    return {"adapter": adapter, "path": str(key.path), **session, "subject": subject}
 
 
 def submit_text(
@@ -74,8 +93,8 @@ def submit_text(
     import hashlib  # noqa: PLC0415 - 3 ms that a file does not need
 
     digest = hashlib.sha256(f"{subject}\0{text}".encode("utf-8", "replace")).hexdigest()
-    payload = {"adapter": PLAIN, "subject": subject}
-    return submit(app, Request(EXTRACT, payload, f"text:{digest}", text), trigger=trigger, delay=delay)
+    request = Request(EXTRACT, {"adapter": PLAIN, "subject": subject}, f"text:{digest}", text)
+    return submit(app, request, trigger=trigger, delay=delay)
 
 
 def submit(app: OpenHome, request: Request, *, trigger: Trigger, delay: float = 0) -> tuple[Job, bool]:

@@ -4,18 +4,20 @@ import asyncio
 import math
 from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
 
 from mex_pipeline.adapters import registry
 from mex_pipeline.adapters.plain import parse_plain
+from mex_pipeline.adapters.port import Look
 from mex_pipeline.app import AsyncApp
 from mex_pipeline.clock import from_iso, iso_of_millis
 from mex_pipeline.domain.chunks import cut
 from mex_pipeline.domain.conversation import Chunk, Cursor, Transcript, Turn, settled
 from mex_pipeline.domain.job import Job
+from mex_pipeline.domain.source_key import SourceKey
 from mex_pipeline.errors import SourceFormat, SourceGone, SourceUnreadable
+from mex_pipeline.services.files import key_of
 from mex_pipeline.services.jobs import IMPORT
-from mex_pipeline.services.transcripts import read
+from mex_pipeline.services.transcripts import look, read
 from mex_pipeline.store import cursors, jobs
 
 RULES_CHUNK_TOKENS = 1_000_000_000
@@ -23,9 +25,9 @@ RULES_CHUNK_TOKENS = 1_000_000_000
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What one read of a job's source gave. `path` is None for given text.
+    """What one read of a job's source gave. `key` is None for given text.
 
-    `looked_size` is how long the source was in bytes when it was read. `leaves_turns` says that it holds turns behind
+    `looked_size` is the size of the source when it was read, as its Look has it. `leaves_turns` says that it holds turns behind
     the end of this reading, which another job must read. `moves_cursor` says that the source may grow: its cursor is
     moved and its messages are marked as seen. Given text and an imported file are read once and leave neither (seed 004
     §6.4).
@@ -35,7 +37,7 @@ class Reading:
     new: tuple[Turn, ...]
     chunks: tuple[Chunk, ...]
     since: Cursor
-    path: Path | None
+    key: SourceKey | None
     looked_size: int | None
     leaves_turns: bool = False
     moves_cursor: bool = True
@@ -54,25 +56,25 @@ async def read_source(app: AsyncApp, job: Job) -> Reading:
     """
     if "path" not in job.payload:
         return _from_text(app, job)
-    path = Path(job.payload["path"])
+    key = key_of(job.payload)
     adapter = registry.find(job.payload["adapter"])
     moves_cursor = job.kind != IMPORT
     until = job.end_off if moves_cursor else None
     kind = app.extractor.kind
-    position = cursors.position(str(path), kind, adapter.name)
+    position = cursors.position(str(key), kind, adapter.name)
     since = (await app.db.first(position) or Cursor()) if moves_cursor else Cursor()
-    size = await asyncio.to_thread(size_of, path)
-    is_still = moves_cursor and await _has_been_still(app, path, size)
+    stands = await asyncio.to_thread(look, key, adapter)
+    is_still = moves_cursor and await _has_been_still(app, key, stands)
     quiet_seconds = -math.inf if is_still else app.settings.extraction.quiet_seconds
-    look = partial(read, path, adapter, quiet_seconds=quiet_seconds)
+    read_on = partial(read, key, adapter, quiet_seconds=quiet_seconds)
     try:
-        transcript = await asyncio.to_thread(look, since, until=until)
+        transcript = await asyncio.to_thread(read_on, since, until=until)
     except (SourceFormat, SourceUnreadable):
-        await _fix_end(app, job, None, size)  # a size that cannot be read is not swept again (product H6)
+        await _fix_end(app, job, None, stands.size)  # a size that cannot be read is not swept again (product H6)
         raise
     if until is None:
-        await _fix_end(app, job, transcript.cursor.off, size)
-    rest = transcript if until is None else await asyncio.to_thread(look, transcript.cursor)
+        await _fix_end(app, job, transcript.cursor.off, stands.size)
+    rest = transcript if until is None else await asyncio.to_thread(read_on, transcript.cursor)
     turns = settled(transcript) if moves_cursor else transcript.turns
     keys = [turn.key for turn in turns] if moves_cursor else []
     known = set(await app.db.all(cursors.seen(transcript.agent, keys, kind)))
@@ -82,8 +84,8 @@ async def read_source(app: AsyncApp, job: Job) -> Reading:
         new,
         _chunks(app, turns, new),
         since,
-        path,
-        size if until is None else job.end_size,
+        key,
+        stands.size if until is None else job.end_size,
         leaves_turns=_leaves_turns(rest, transcript.cursor, is_still=is_still),
         moves_cursor=moves_cursor,
     )
@@ -97,10 +99,10 @@ def _leaves_turns(rest: Transcript, cursor: Cursor, *, is_still: bool) -> bool:
     return any(turn.end > cursor.off and not (turn.held and is_still) for turn in rest.turns)
 
 
-async def _has_been_still(app: AsyncApp, path: Path, size: int) -> bool:
+async def _has_been_still(app: AsyncApp, key: SourceKey, stands: Look) -> bool:
     """True when the last look, long enough ago, saw the same size: it is quiet then, whatever clock its file has."""
-    last_size, looked_at = await app.db.first(cursors.last_look(str(path), app.extractor.kind)) or (None, "")
-    if size != last_size:
+    last_size, looked_at = await app.db.first(cursors.last_look(str(key), app.extractor.kind)) or (None, "")
+    if stands.size != last_size:
         return False
     return (app.clock.now() - from_iso(looked_at)).total_seconds() >= app.settings.extraction.quiet_seconds
 
@@ -123,13 +125,3 @@ def _from_text(app: AsyncApp, job: Job) -> Reading:
 def _chunks(app: AsyncApp, turns: tuple[Turn, ...], new: tuple[Turn, ...]) -> tuple[Chunk, ...]:
     limit = app.settings.extraction.chunk_tokens if app.extractor.kind == "model" else RULES_CHUNK_TOKENS
     return cut(turns, frozenset(turn.key for turn in new), limit)
-
-
-def size_of(path: Path) -> int:
-    """Return the file's size in bytes; raises SourceGone or SourceUnreadable."""
-    try:
-        return path.stat().st_size
-    except FileNotFoundError as error:
-        raise SourceGone(path=str(path)) from error
-    except OSError as error:
-        raise SourceUnreadable(path=str(path), detail=error.strerror or "") from error

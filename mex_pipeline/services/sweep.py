@@ -3,15 +3,15 @@
 A hook that is killed before its request is written costs minutes then, and no memories.
 """
 
-from pathlib import Path
-
 from mex_pipeline import faults
 from mex_pipeline.adapters import registry
 from mex_pipeline.clock import Clock, millis
 from mex_pipeline.domain.ids import new_id
 from mex_pipeline.domain.job import MAX_ATTEMPTS, Job, JobState, Trigger
-from mex_pipeline.errors import InvalidInput
-from mex_pipeline.services.jobs import EXTRACT
+from mex_pipeline.errors import InvalidInput, SourceGone, SourceUnreadable
+from mex_pipeline.services.files import source_key
+from mex_pipeline.services.jobs import EXTRACT, payload
+from mex_pipeline.services.transcripts import look
 from mex_pipeline.settings import LLMSettings
 from mex_pipeline.store import jobs, upkeep
 from mex_pipeline.store.database import Database
@@ -52,11 +52,10 @@ def sweep(db: Database, llm: LLMSettings, clock: Clock) -> int:
 def has_grown(known: Known) -> bool:
     """True when the source is there, can be read here, and is not as it was when it was last looked at."""
     try:
-        stat = Path(known.source).stat()
-        registry.find(known.adapter)
-    except (OSError, ValueError, InvalidInput):  # gone for now or for good; an adapter that is not installed any more
+        stands = look(source_key(known.source), registry.find(known.adapter))
+    except (SourceGone, SourceUnreadable, ValueError, InvalidInput):  # for now or for good; an adapter that went away
         return False
-    return known.wants_a_look(stat.st_size, int(1000 * stat.st_mtime))
+    return known.wants_a_look(stands.size, stands.changed_at)
 
 
 def look_again(known: Known, trigger: Trigger, now: int) -> Job:
@@ -64,7 +63,7 @@ def look_again(known: Known, trigger: Trigger, now: int) -> Job:
     return Job(
         id=new_id(),
         kind=EXTRACT,
-        payload={"adapter": known.adapter, "path": known.source, "subject": known.subject or "user"},
+        payload=payload(known.adapter, source_key(known.source), known.subject or "user"),
         state=JobState.QUEUED,
         trigger=trigger,
         available_at=now,

@@ -1,32 +1,63 @@
-"""Reading a session file: which turns would be used, what is dropped, what is new (product H6)."""
+"""Reading a session: how it stands, which turns would be used, what is dropped, what is new (product H6)."""
 
 import time
 from pathlib import Path
 
-from mex_pipeline.adapters.port import Adapter
+from mex_pipeline.adapters.port import Adapter, Archive, Look, SessionStore
 from mex_pipeline.domain.conversation import Cursor, Transcript
+from mex_pipeline.domain.source_key import SourceKey
 from mex_pipeline.errors import InvalidInput, SourceGone, SourceUnreadable
 from mex_pipeline.services.files import adapter_for, require_file
 
 
 def show(path: Path, *, adapter: str | None, quiet_seconds: int, session: str | None = None) -> Transcript:
-    """Return the whole of a session as it would be used, held turns included and marked (`mex transcript`)."""
+    """Return the whole of a session as it would be used, held turns included and marked (`mex transcript`).
+
+    Raises InvalidInput: `session_not_in_file` (`session`, `path`), and `session_needed` (`path`, `count`) for a file
+    of several sessions when none is named; SourceGone, SourceUnreadable, SourceFormat.
+    """
     real = require_file(path)
-    transcript = read(real, adapter_for(adapter, real), Cursor(), quiet_seconds=quiet_seconds)
+    chosen = adapter_for(adapter, real)
+    conversations = chosen.conversations(real) if isinstance(chosen, Archive) and session is not None else None
+    if conversations is not None:
+        found = next((one for one in conversations if one.session_id == session), None)
+        if found is None:
+            raise InvalidInput("session_not_in_file", session=session, path=str(path))
+        return found
+    is_store = isinstance(chosen, SessionStore) and chosen.sessions(real) is not None
+    key = SourceKey(real, session if is_store else None)
+    try:
+        transcript = read(key, chosen, Cursor(), quiet_seconds=quiet_seconds)
+    except SourceGone as error:
+        if key.session is None:
+            raise
+        raise InvalidInput("session_not_in_file", session=session, path=str(path)) from error
     if session is not None and session != transcript.session_id:
         raise InvalidInput("session_not_in_file", session=session, path=str(path))
     return transcript
 
 
-def read(path: Path, adapter: Adapter, since: Cursor, *, quiet_seconds: float, until: int | None = None) -> Transcript:
+def look(key: SourceKey, adapter: Adapter) -> Look:
+    """Return how a source stands; raises SourceGone, SourceUnreadable."""
+    if key.session is not None and isinstance(adapter, SessionStore):
+        return adapter.look(key.path, key.session)
+    try:
+        stat = key.path.stat()
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise SourceGone(path=str(key)) from error
+    except OSError as error:
+        raise SourceUnreadable(path=str(key), detail=error.strerror or "") from error
+    return Look(stat.st_size, int(1000 * stat.st_mtime))
+
+
+def read(
+    key: SourceKey, adapter: Adapter, since: Cursor, *, quiet_seconds: float, until: int | None = None
+) -> Transcript:
     """Return the turns of a source from a cursor on.
 
-    A file that has not changed for `quiet_seconds` is taken as finished. Raises SourceGone, SourceUnreadable, SourceFormat.
+    A source that has not changed for `quiet_seconds` is taken as finished. Raises SourceGone, SourceUnreadable, SourceFormat.
     """
-    try:
-        age = time.time() - path.stat().st_mtime
-    except FileNotFoundError as error:
-        raise SourceGone(path=str(path)) from error
-    except OSError as error:
-        raise SourceUnreadable(path=str(path), detail=error.strerror or "") from error
-    return adapter.read(path, since, quiet=age >= quiet_seconds, until=until)
+    quiet = time.time() - look(key, adapter).changed_at / 1000 >= quiet_seconds
+    if key.session is not None and isinstance(adapter, SessionStore):
+        return adapter.read_session(key.path, key.session, since, quiet=quiet, until=until)
+    return adapter.read(key.path, since, quiet=quiet, until=until)

@@ -14,6 +14,7 @@ from mex_pipeline.domain.conversation import Cursor, Transcript, Turn
 from mex_pipeline.domain.job import FINAL, Trigger
 from mex_pipeline.errors import InvalidInput, MexError, SourceGone
 from mex_pipeline.services import sweep
+from mex_pipeline.services.files import source_key
 from mex_pipeline.services.transcripts import read
 from mex_pipeline.store import cursors, jobs, upkeep
 from mex_pipeline.store import verify as rows
@@ -128,9 +129,9 @@ def _read(app: App, source: Source) -> tuple[Transcript, Transcript]:
     """The source from its beginning, and as the next job will read it."""
     adapter = registry.find(source.adapter)
     quiet = app.settings.extraction.quiet_seconds
-    path = Path(source.path)
-    whole = read(path, adapter, Cursor(), quiet_seconds=quiet)
-    return whole, read(path, adapter, source.cursor or Cursor(), quiet_seconds=quiet)
+    key = source_key(source.path)
+    whole = read(key, adapter, Cursor(), quiet_seconds=quiet)
+    return whole, read(key, adapter, source.cursor or Cursor(), quiet_seconds=quiet)
 
 
 def _position(source: Source) -> int:

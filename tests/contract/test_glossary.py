@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from tests.support.source_tree import ROOT, package_files, tree
 
 RULED_OUT = {
-    "archive", "attribute", "checkpoint", "daemon", "dedupe", "diff", "engine", "episode", "flush", "importer", "janitor",
+    "attribute", "checkpoint", "daemon", "dedupe", "diff", "engine", "episode", "flush", "importer", "janitor",
     "operation", "overwrite", "persona", "plan", "proof", "recover", "remove", "save", "suggestion",
 }  # fmt: skip
 """Left out are words that also name something else here: a key of an object, a field of a dataclass, a log file."""

@@ -94,7 +94,7 @@ def test_a_request_for_a_job_loads_next_to_nothing(
     assert code == 0
     assert not REQUEST & loaded
     assert ("hashlib" in loaded) == (arguments == REQUESTS["a text"])
-    assert len([name for name in loaded if name.startswith("mex_pipeline")]) <= 45
+    assert len([name for name in loaded if name.startswith("mex_pipeline")]) <= 46
     assert len(loaded) <= 175
 
 

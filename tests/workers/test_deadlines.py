@@ -33,11 +33,11 @@ HANGING_DISK = """
     from pathlib import Path
     from mex_pipeline.services import reading
     folder, read = Path({folder!r}), reading.read
-    def hanging(path, *arguments, **options):
-        while (folder / "hangs").exists() and path.name == "s.jsonl":
+    def hanging(key, *arguments, **options):
+        while (folder / "hangs").exists() and key.path.name == "s.jsonl":
             (folder / "reads").touch()
             time.sleep(0.05)
-        return read(path, *arguments, **options)
+        return read(key, *arguments, **options)
     reading.read = hanging
 """
 """Reading `s.jsonl` takes as long as the file `hangs` exists, as on a disk in a network that is gone."""
