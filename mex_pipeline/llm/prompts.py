@@ -12,10 +12,11 @@ from mex_pipeline.domain.conversation import PROMPT_MARK, Chunk, Turn
 from mex_pipeline.llm.port import Message
 from mex_pipeline.llm.text import clean
 
-_LAYOUT = 2
+_LAYOUT = 3
 _REMINDED_CHARACTERS = 2_000
 _PLACEHOLDER = re.compile(r"\{\{(slots|known|today)\}\}")
 _JSON_BLOCK = re.compile(r"^```json\s*\n(.*?)^```", re.DOTALL | re.MULTILINE)
+_WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")  # strftime would ask the machine's language
 _LINE_BREAKS = {0x0A: "\\n", 0x0D: "\\r", 0x85: "\\u0085", 0x2028: "\\u2028", 0x2029: "\\u2029"}
 
 
@@ -77,12 +78,13 @@ def _turns(chunk: Chunk) -> str:
 
 
 def _turn(number: int, turn: Turn, *, is_context: bool) -> dict[str, Any]:
-    """Return a turn as the model sees it, its time local, so that "yesterday" means the user's yesterday."""
+    """Return a turn as the model sees it, its time local and with the weekday: what "yesterday" and "last Friday" need."""
     shown: dict[str, Any] = {"turn": number, "role": turn.role}
     if is_context:
         shown["context"] = True
     if turn.at is not None:
-        shown["time"] = from_iso(turn.at).astimezone().isoformat(timespec="seconds")
+        moment = from_iso(turn.at).astimezone()
+        shown["time"] = f"{moment.isoformat(timespec='seconds')} {_WEEKDAYS[moment.weekday()]}"
     return {**shown, "text": clean(turn.text)}
 
 

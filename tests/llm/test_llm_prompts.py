@@ -124,7 +124,7 @@ def test_product_c13_turns_are_a_json_array_with_one_turn_per_line() -> None:
 @pytest.mark.usefixtures("shanghai")
 def test_a_turn_shows_the_local_time_it_was_said_at() -> None:
     """23:30 UTC is tomorrow in Shanghai, and "yesterday" means the user's (product B4)."""
-    assert json.loads(user(said("x", at="2026-08-06T23:30:00Z")))[0]["time"] == "2026-08-07T07:30:00+08:00"
+    assert json.loads(user(said("x", at="2026-08-06T23:30:00Z")))[0]["time"] == "2026-08-07T07:30:00+08:00 Fri"
 
 
 @given(st.lists(st.text(st.characters(exclude_categories=())), min_size=1, max_size=4))
