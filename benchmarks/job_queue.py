@@ -21,6 +21,7 @@ from pathlib import Path
 from benchmarks.query_latency import BASE, PROGRAM, Case, measure
 from mex_pipeline.bootstrap import open_app
 from mex_pipeline.domain.job import Trigger
+from mex_pipeline.domain.source_key import SourceKey
 from mex_pipeline.services import jobs
 from tests.support.chaos_facts import sentence
 from tests.support.fact_server import FactServer, Manners, serving
@@ -76,7 +77,7 @@ def submit(*paths: Path) -> list[float]:
     with open_app("en") as app:
         for path in paths:
             began = time.perf_counter()
-            jobs.submit_file(app, path, adapter="claude", trigger=Trigger.COMMAND)
+            jobs.submit(app, jobs.extraction("claude", SourceKey(path.resolve())), trigger=Trigger.COMMAND)
             took.append(1000 * (time.perf_counter() - began))
     return took
 

@@ -1,7 +1,11 @@
-"""What is taken out of a message before it becomes a turn: injected blocks, long code, unstorable characters."""
+"""What is taken out of a message before it becomes a turn.
+
+What the person keeps private, blocks that a client or a memory tool put in, long code, unstorable characters.
+"""
 
 import re
-from typing import Any
+from functools import cache
+from typing import Any, Literal
 
 TEXT_CAP = 8_000
 """Longest text of an agent's turn in characters: pasted logs are "typed" too (session-formats §2)."""
@@ -9,10 +13,51 @@ TEXT_CAP = 8_000
 CODE_LINES = 20
 """Fenced code of the assistant with more lines than this is only counted (session-formats §2)."""
 
-_HEAD, _TAIL = 5_900, 2_000
+_HEAD, _TAIL, _WORD = 5_900, 2_000, 200
+_HALF_AT_END, _HALF_AT_START = re.compile(r"(?<=\s)\S+\Z"), re.compile(r"\A\S+(?=\s)")
 _UNSTORABLE = re.compile("[\0\ud800-\udfff]")
-_INJECTED = re.compile(r"<(?P<close>/)?(?:system[-_]reminder|ide_[a-z_]+)\b[^<>]*>", re.IGNORECASE)
-_THOUGHT = re.compile(r"<(?P<close>/)?(?:thinking|antthinking|antartifact)\b[^<>]*>", re.IGNORECASE)
+
+_INJECTED_TAGS = (
+    r"system[-_]reminder",  # Claude Code, WorkBuddy
+    r"ide_[a-z_]+",  # the IDE extensions of Claude Code
+    r"persisted-output",  # Claude Code: where a long output was put
+    r"user-prompt-submit-hook",  # Claude Code: what such a hook printed
+    r"hook[-_]context",  # Gemini CLI and others: additionalContext of a hook
+    r"system[-_]context",  # prompt hooks of OpenCode plugins
+    r"system[-_]instructions?",  # what claude-mem takes out as well
+    r"claude-mem-context",  # claude-mem
+    r"supermemory-(?:context|containers)",  # claude-supermemory, its OpenClaw and OpenCode plugins
+    r"mem0-context",  # mem0's plugins
+    r"agentmemory-context",  # agentmemory
+    r"openviking-context",  # OpenViking
+    r"byterover-context",  # ByteRover (cipher)
+    r"membase-(?:context|handoff)",  # Membase
+    r"nowledge[-_](?:mem[-_]context|context[-_]bundle)",  # Nowledge Mem
+    r"graphiti-context",  # Graphiti's plugins
+    r"goldfish-context",  # goldfish
+    r"letta(?:_(?:context|message|memory_blocks|memory_update))?",  # Letta's subconscious
+    r"memory_blocks",  # Letta, OpenCode's agent memory
+    r"hindsight_(?:memories|context)",  # Hindsight
+    r"(?:local-)?memory[-_]context",  # Hermes and others
+    r"relevant[-_]memories",  # OpenClaw's memory plugins, LanceDB
+    r"user[-_]memories",  # Pipecat and others
+    r"(?:recalled|retrieved)[-_](?:memory|memories|experience)",  # recall hooks
+)
+"""Blocks that clients, hooks and other memory tools put before or into a prompt, by the name of their tag."""
+
+
+@cache
+def _tag(names: str) -> re.Pattern[str]:
+    """Return what finds the opening and closing tags of these names, with any attributes; a self-closed tag is none."""
+    return re.compile(rf"<(?P<close>/)?\s*(?:{names})(?:\s[^<>]*)?(?<!/)>", re.IGNORECASE)
+
+
+_INJECTED = "|".join(_INJECTED_TAGS)
+_OURS = "mex-memory"
+_PRIVATE = "private"
+_THOUGHT = "thinking|antthinking|antartifact"
+_ANY = f"{_INJECTED}|{_OURS}|{_PRIVATE}|{_THOUGHT}"
+_Unclosed = Literal["to_last_tag", "to_the_end", "stays"]
 _FENCE = re.compile(r"[ \t]*(?P<mark>`{3,}|~{3,})(?P<info>[^`]*)")
 
 
@@ -33,31 +78,66 @@ def scrub_all(value: Any) -> Any:
 
 
 def user_text(text: str) -> str:
-    """Return what the person wrote: without `<system-reminder>` and `<ide_…>` blocks, trimmed (session-formats §2)."""
-    return _without(text, _INJECTED).strip()
+    """Return what the person wrote, trimmed: no injected block, nothing of meX's own, nothing private.
+
+    Both `<private>` and `<mex-memory>` reach to the end of the message when nothing closes them (session-formats §2,
+    integrations §7.6, product F2, F3).
+    """
+    return _outside(text)[0].strip()
 
 
 def assistant_text(text: str) -> str:
-    """Return what the assistant said: without thinking and artifacts, long code as `[code n lines]`, trimmed."""
-    return _short_code(_without(text, _THOUGHT)).strip()
+    """Return what the assistant said, cleaned as the user's text: no thinking, no artifacts, long code counted."""
+    if "<" in text and _tag(_ANY).search(text):
+        text = _without(_outside(text)[0], _THOUGHT)[0]
+    return _short_code(text).strip()
+
+
+def left_out(text: str) -> list[str]:
+    """Return the reason of each block that `user_text` takes out: `injected`, `private`."""
+    return _outside(text)[1]
+
+
+def without_closed_private(text: str) -> str:
+    """Return `text` without the private blocks that are closed, for a dialogue whose turns are not yet told apart."""
+    return _without(text, _PRIVATE, unclosed="stays")[0]
 
 
 def capped(text: str) -> tuple[str, bool]:
-    """Return `text` in at most TEXT_CAP characters, keeping head and tail, and whether it was cut."""
+    """Return `text` in at most TEXT_CAP characters, keeping head and tail, and whether it was cut.
+
+    It is cut between words where there are any: half a key would pass as no secret (product F2).
+    """
     if len(text) <= TEXT_CAP:
         return text, False
-    return f"{text[:_HEAD]}\n[cut {len(text) - _HEAD - _TAIL} characters]\n{text[-_TAIL:]}", True
+    head, tail = text[:_HEAD], text[-_TAIL:]
+    if not text[_HEAD].isspace():
+        head = head[:-_WORD] + _HALF_AT_END.sub("", head[-_WORD:])
+    if not text[-_TAIL - 1].isspace():
+        tail = _HALF_AT_START.sub("", tail[:_WORD]) + tail[_WORD:]
+    return f"{head}\n[cut {len(text) - len(head) - len(tail)} characters]\n{tail}", True
 
 
-def _without(text: str, tag: re.Pattern[str]) -> str:
-    """Return `text` without the blocks between `tag`s.
+def _outside(text: str) -> tuple[str, list[str]]:
+    """Return `text` without injected and private blocks, and a reason for each."""
+    if "<" not in text or not _tag(_ANY).search(text):
+        return text, []
+    text, injected = _without(text, _INJECTED)
+    text, ours = _without(text, _OURS, unclosed="to_the_end")
+    text, private = _without(text, _PRIVATE, unclosed="to_the_end")
+    return text, ["injected"] * (injected + ours) + ["private"] * private
 
-    A block ends where its nesting closes, or at the last closing tag if it never does: a stray tag inside must not let
-    injected words pass as the speaker's. A tag that nothing closes is speech about the tag and stays.
+
+def _without(text: str, names: str, *, unclosed: _Unclosed = "to_last_tag") -> tuple[str, int]:
+    """Return `text` without the blocks between tags of these names, and how many there were.
+
+    A block ends where its nesting closes. One that never does ends with the last closing tag, for a stray tag inside
+    must not let injected words pass as the speaker's; a tag that nothing closes is speech about the tag. What was meant
+    to stay private must not leave by a typing error: there a block may reach `to_the_end`.
     """
     kept: list[str] = []
     done = begin = last = depth = 0
-    for found in tag.finditer(text):
+    for found in _tag(names).finditer(text):
         if not found["close"]:
             if depth == 0:
                 begin = found.start()
@@ -68,14 +148,16 @@ def _without(text: str, tag: re.Pattern[str]) -> str:
             if depth == 0:
                 kept.append(text[done:begin])
                 done = last
-    if depth > 0 and last > begin:
+    if depth > 0 and (unclosed == "to_the_end" or (unclosed == "to_last_tag" and last > begin)):
         kept.append(text[done:begin])
-        done = last
-    return "".join([*kept, text[done:]])
+        done = len(text) if unclosed == "to_the_end" else last
+    return "".join([*kept, text[done:]]), len(kept)
 
 
 def _short_code(text: str) -> str:
     """Return `text` with closed fences of more than CODE_LINES lines replaced; an unclosed fence stays."""
+    if text.count("\n") <= CODE_LINES:
+        return text
     kept: list[str] = []
     opening = ""
     begin = 0

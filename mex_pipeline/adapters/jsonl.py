@@ -57,9 +57,11 @@ class Collector:
     """What one pass gathers: turns in file order, each key once, and counts of what is left out.
 
     Records before `window.off` were extracted earlier: they are context, and nothing of them is counted again.
+    `entrances` are the offsets at which a later read may begin, where it may not begin at any turn.
     """
 
     window: Window
+    entrances: list[int] | None = None
     session_id: str | None = None
     project: str | None = None
     records: int = 0
@@ -87,27 +89,32 @@ class Collector:
             self.drop("duplicate", record)
             return
         self._keys.add(turn.key)
-        self._turns.append(replace(turn, end=record.end))
+        self._turns.append(turn if turn.end == record.end else replace(turn, end=record.end))
         self._starts.append(record.start)
 
     def transcript(self, file: BinaryIO, agent: str, held_from: int | None) -> Transcript:
         """Return the result of the pass.
 
         Turns of records at or after the offset `held_from` are held, and the cursor stays before them; what an earlier
-        read gave out is never held again. The cursor's `resume` is where the last CONTEXT_TURNS settled turns begin.
+        read gave out is never held again. The cursor's `resume` is where the last CONTEXT_TURNS settled turns begin, or
+        the entrance before them.
         """
         off = max(self._end, self.window.off)
         turns = self._turns
         if held_from is not None:
             hold = max(held_from, self.window.off)
-            turns = [replace(turn, held=start >= hold) for turn, start in zip(turns, self._starts, strict=True)]
+            placed = zip(turns, self._starts, strict=True)
+            turns = [replace(turn, held=True) if start >= hold else turn for turn, start in placed]
             if any(turn.held for turn in turns):
                 off = hold
         before = [start for start in self._starts if start < off][-CONTEXT_TURNS:]
+        resume = before[0] if before else off
+        if self.entrances is not None:
+            resume = max((at for at in self.entrances if at <= resume), default=self.window.start)
         return Transcript(
             agent=agent,
             turns=tuple(turns),
-            cursor=_cursor(file, off, before[0] if before else off, self.window.stop),
+            cursor=_cursor(file, off, resume, self.window.stop),
             session_id=self.session_id,
             project=self.project,
             dropped=dict(self._dropped),

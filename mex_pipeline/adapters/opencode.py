@@ -1,48 +1,33 @@
-"""OpenCode sessions (`opencode export`, the old storage tree) and plain lists of `{role, content}` messages.
+"""OpenCode sessions (its database, `opencode export`, the old storage tree) and plain lists of `{role, content}` messages.
 
-This is level 1 of session-formats §2: typed text and assistant text. Such a source is written anew as a whole, so its
-position is a number of messages, and what was read before is told by keys.
+Such a source is written anew as a whole or changes in any place, so its position is a number of messages, and what was
+read before is told by keys (session-formats §3.3, §4).
 """
 
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from mex_pipeline.adapters import opencode_source
-from mex_pipeline.adapters.cleaning import assistant_text, capped, scrub, user_text
+from mex_pipeline.adapters import foreign_db, opencode_source, opencode_store
 from mex_pipeline.adapters.files import digest
-from mex_pipeline.adapters.opencode_source import Session, is_message, is_own
-from mex_pipeline.adapters.values import mapping, moment, number, string
-from mex_pipeline.domain.conversation import PROMPT_MARK, Cursor, Role, Transcript, Turn
+from mex_pipeline.adapters.opencode_messages import Message, own, plain, turns
+from mex_pipeline.adapters.opencode_shapes import Session, is_own
+from mex_pipeline.adapters.opencode_source import Source
+from mex_pipeline.adapters.port import Look
+from mex_pipeline.adapters.values import mapping, string
+from mex_pipeline.domain.conversation import PROMPT_MARK, Cursor, Transcript, Turn
+from mex_pipeline.errors import InvalidInput
 
-_TEXTS = ("text", "input_text", "output_text")
-_PART_REASONS = {
-    **dict.fromkeys(("reasoning", "thinking", "redacted_thinking"), "thinking"),
-    **dict.fromkeys(("tool", "tool_use"), "tool_use"),
-    "tool_result": "tool_result",
-    **dict.fromkeys(("step-start", "step-finish"), "step"),
-    **dict.fromkeys(("patch", "snapshot"), "snapshot"),
-    **dict.fromkeys(("image", "image_url", "input_image"), "image"),
-    **dict.fromkeys(("file", "document"), "document"),
-    "agent": "agent",
-    "subtask": "command",
-    "compaction": "compact_summary",
-    "retry": "api_error",
-}
-_ROLES: dict[str | None, Role] = {"user": "user", "assistant": "assistant"}
-_ROLE_REASONS = {"system": "system", "developer": "system", "tool": "tool_result"}
-_HIDDEN_AGENTS = {"compaction": "compact_summary", "summary": "compact_summary", "title": "title"}
-_TIMES = ("timestamp", "created_at", "time")
 _REDACTED = re.compile(r"\[redacted:[^\]\s]*\]")
 _OWN_FOLDER = re.compile(r"[/\\]\.mex(?:[/\\]|$)")
 
 
 class OpenCodeAdapter:
-    """Reads exports of OpenCode, a session of its old storage tree, and lists of messages."""
+    """Reads OpenCode's database, its exports, a session of its old storage tree, and lists of messages."""
 
     name = "opencode"
 
@@ -53,13 +38,56 @@ class OpenCodeAdapter:
     def read(self, path: Path, since: Cursor, *, quiet: bool, until: int | None = None) -> Transcript:
         """Return the turns of all messages; positions are numbers of messages, `until` too.
 
-        An answer that has not been completed is held while nothing of the user follows it, unless `quiet` is true or
-        `until` names the end; then it is dropped as `unfinished` and comes when it is complete. In a list that tells no
-        times, the last answer is held. What the user took back (a revert) is dropped. `reset` is `shorter` or
-        `content_changed` when the messages before the old position are not the ones that were read.
-        Raises SourceGone, SourceUnreadable, or SourceFormat as `opencode_source.load` says.
+        What may still grow is held (`_held_from`), unless `quiet` is true or `until` names the end; an answer that was
+        not completed is dropped as `unfinished` then and comes when it is complete. What the user took back (a revert)
+        is dropped. `reset` is `shorter` or `content_changed` when the messages before the old position are not the ones
+        that were read.
+        Raises SourceGone, SourceUnreadable, or SourceFormat as `opencode_source.load` says; for a database
+        InvalidInput("session_needed") with `path`, `count` unless it holds a single session.
         """
-        source = opencode_source.load(path, self.name)
+        if not foreign_db.is_database(path):
+            return self._transcript(opencode_source.load(path, self.name), since, quiet=quiet, until=until)
+        found = opencode_store.sessions(path, self.name)
+        if len(found) != 1:
+            raise InvalidInput("session_needed", path=str(path), count=len(found))
+        return self.read_session(path, found[0], since, quiet=quiet, until=until)
+
+    def sessions(self, path: Path) -> Iterator[str] | None:
+        """Return the ids of a database's sessions, oldest first, without those of sub-agents; None for other files."""
+        return iter(opencode_store.sessions(path, self.name)) if foreign_db.is_database(path) else None
+
+    def look(self, path: Path, session: str) -> Look:
+        """Return how one session of a database stands; raises SourceGone, SourceUnreadable, SourceFormat."""
+        return opencode_store.look(path, session, self.name)
+
+    def read_session(
+        self, path: Path, session: str, since: Cursor, *, quiet: bool, until: int | None = None
+    ) -> Transcript:
+        """Return the turns of one session of a database, as `read` does of an export.
+
+        Raises SourceGone, SourceUnreadable, SourceFormat (`unsupported_session` too: `path`, `session`).
+        """
+        source = Source((opencode_store.load(path, session, self.name),), Counter())
+        return self._transcript(source, since, quiet=quiet, until=until)
+
+    def places(self, home: Path, environment: Mapping[str, str]) -> Iterator[Path]:
+        """Yield the databases of all channels of the client, and the sessions of its old tree.
+
+        The tree stays behind as a copy, whose keys are those of the database; which of its sessions are sub-agents' is
+        written in them only.
+        """
+        moved = environment.get("XDG_DATA_HOME")
+        data = (Path(moved) if moved else home / ".local" / "share") / "opencode"
+        named = [data / name] if (name := environment.get("OPENCODE_DB")) else []
+        yield from sorted({path for path in (*named, *data.glob("opencode*.db")) if path.is_file()})
+        for storage in (data / "storage", *data.glob("project/*/storage")):
+            yield from sorted(storage.glob("session/*/*.json"))
+
+    def kept_days(self, home: Path, environment: Mapping[str, str]) -> int | None:  # noqa: ARG002 - of the protocol
+        """Return None: the client deletes no session by itself."""
+        return None
+
+    def _transcript(self, source: Source, since: Cursor, *, quiet: bool, until: int | None) -> Transcript:
         reader = _Reader()
         for session in source.sessions:
             reader.follow(session)
@@ -68,7 +96,8 @@ class OpenCodeAdapter:
         done = 0 if reset else since.off
         fixed = until if until is not None and until <= len(messages) else None
         stop = len(messages) if fixed is None else fixed
-        hold = stop if quiet or fixed is not None else max(_held_from(messages), done)
+        is_live = any(session.is_live for session in source.sessions)
+        hold = stop if quiet or fixed is not None else max(_held_from(messages, is_live=is_live), done)
         taken = _Taken(done, hold, source.faults + reader.taken_back)
         for index, message in enumerate(messages[:stop]):
             taken.take(index, message)
@@ -84,36 +113,11 @@ class OpenCodeAdapter:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class _Message:
-    """One message: its `parts` as blocks, or a `reason` to leave it out.
-
-    `name` is its identity. OpenCode's fork gives new ids to the messages it copies but keeps their times, so the time of
-    creation in milliseconds is the name, and the id only where there is none (session-formats §2). A message with
-    neither is named by all that was said up to it.
-    """
-
-    role: Role | None
-    name: str
-    parts: list[dict[str, Any]]
-    reason: str | None = None
-    at: str | None = None
-    message_id: str | None = None
-    session_id: str | None = None
-    has_times: bool = False
-    is_complete: bool = True
-
-    @property
-    def texts(self) -> list[str]:
-        """The raw texts of what was said."""
-        return [part["text"] for part in self.parts if not _part_reason(part)]
-
-
 @dataclass(slots=True)
 class _Reader:
     """Makes messages of sessions; a message that the user took back is counted, not kept."""
 
-    messages: list[_Message] = field(default_factory=list)
+    messages: list[Message] = field(default_factory=list)
     taken_back: Counter[str] = field(default_factory=Counter)
     session_id: str | None = None
     project: str | None = None
@@ -123,10 +127,10 @@ class _Reader:
         info = session.info
         left, reverted = _not_reverted(session)
         self.taken_back["reverted"] += reverted
-        found: list[_Message] = []
+        found: list[Message] = []
         said = ""
         for value in left:
-            message = _own(value) if is_own(value) else _plain(value)
+            message = own(value) if is_own(value) else plain(value)
             said = digest("\n".join([said, str(message.role), *message.texts]))
             found.append(message if message.name else replace(message, name=said))
         folder = _folder(session)
@@ -148,9 +152,9 @@ class _Taken:
     turns: list[Turn] = field(default_factory=list)
     _keys: set[str] = field(default_factory=set)
 
-    def take(self, index: int, message: _Message) -> None:
+    def take(self, index: int, message: Message) -> None:
         """Put one message's turns and reasons in."""
-        for turn, reason in _turns(message, is_held=index >= self.hold):
+        for turn, reason in turns(message, is_held=index >= self.hold):
             why = "duplicate" if turn and turn.key in self._keys else reason
             if why and index >= self.done:
                 self.dropped[why] += 1
@@ -166,7 +170,7 @@ def _folder(session: Session) -> str | None:
     return next((folder for folder in named if folder and not _REDACTED.match(folder)), None)
 
 
-def _session_reason(info: dict[str, Any], folder: str | None, messages: list[_Message]) -> str | None:
+def _session_reason(info: dict[str, Any], folder: str | None, messages: list[Message]) -> str | None:
     """Return why nothing of a session is conversation."""
     if string(info, "parentID") or string(info, "parent_id"):
         return "subagent"
@@ -174,58 +178,6 @@ def _session_reason(info: dict[str, Any], folder: str | None, messages: list[_Me
         return "own_session"
     first = next((text for one in messages if one.role == "user" and not one.reason for text in one.texts), "")
     return "own_prompt" if first.startswith(PROMPT_MARK) else None
-
-
-def _own(value: dict[str, Any]) -> _Message:
-    """Return a message in OpenCode's own shape."""
-    info = value["info"]
-    times = mapping(info.get("time"))
-    created = number(times.get("created"))
-    message_id = string(info, "id")
-    role = _ROLES.get(string(info, "role"))
-    parts = value.get("parts")
-    return _Message(
-        role=role,
-        name=message_id or "" if created is None else str(created),
-        parts=[mapping(part) for part in parts] if isinstance(parts, list) else [],
-        reason=_own_reason(info, role),
-        at=moment(created),
-        message_id=message_id,
-        session_id=string(info, "sessionID"),
-        has_times=bool(times),
-        is_complete=role == "user" or not times or number(times.get("completed")) is not None,
-    )
-
-
-def _own_reason(info: dict[str, Any], role: Role | None) -> str | None:
-    """Return why a whole message of OpenCode is not the person's or the model's (session-formats §3.3)."""
-    if role is None:
-        return "unknown_role"
-    hidden = _HIDDEN_AGENTS.get(string(info, "agent") or "") or _HIDDEN_AGENTS.get(string(info, "mode") or "")
-    if hidden or role == "user":
-        return hidden
-    if info.get("summary") is True:
-        return "compact_summary"
-    if info.get("error"):
-        return "interrupted" if string(mapping(info["error"]), "name") == "MessageAbortedError" else "api_error"
-    return None
-
-
-def _plain(value: Any) -> _Message:
-    """Return a message with a role and a content. Its own id may be a number that every file has, so it is no name."""
-    if not is_message(value):
-        return _Message(None, "", [], reason="unknown_type" if isinstance(value, dict) else "malformed")
-    content = value["content"]
-    blocks = content if isinstance(content, list) else ["" if content is None else content]
-    role = _ROLES.get(value["role"])
-    return _Message(
-        role=role,
-        name="",
-        parts=[{"type": "text", "text": block} if isinstance(block, str) else mapping(block) for block in blocks],
-        reason=None if role else _ROLE_REASONS.get(value["role"], "unknown_role"),
-        at=next((at for key in _TIMES if (at := moment(value.get(key)))), None),
-        message_id=string(value, "id"),
-    )
 
 
 def _not_reverted(session: Session) -> tuple[list[Any], int]:
@@ -249,76 +201,32 @@ def _not_reverted(session: Session) -> tuple[list[Any], int]:
     return left, len(session.messages) - at
 
 
-def _held_from(messages: list[_Message]) -> int:
-    """Return the index of the first answer behind the user's last words that may still grow, or the end."""
-    first = len(messages)
-    for index in range(len(messages) - 1, -1, -1):
-        message = messages[index]
-        if message.role == "user":
-            break
-        is_last = index == len(messages) - 1
-        if message.role and not message.reason and (not message.is_complete or (is_last and not message.has_times)):
-            first = index
-    return first
+def _held_from(messages: list[Message], *, is_live: bool) -> int:
+    """Return the index of the first message that may still grow, or the end.
 
-
-def _turns(message: _Message, *, is_held: bool) -> Iterator[tuple[Turn | None, str | None]]:
-    """Yield turns and reasons of a message: one turn of all the user typed, one of each text of the assistant.
-
-    The raw text is part of the key, so that better cleaning later does not change it.
+    That is the last answer while it is not complete (`time.completed`, session-formats §4) or, where no times are told,
+    while nothing follows it: with all behind it, because the user may write while it is being made. Where the client
+    writes piece by piece, it is also the user's last message: its parts come up to seconds after it.
     """
-    if message.reason or message.role is None:
-        yield None, message.reason
-        return
-    if not message.is_complete and not is_held:
-        yield None, "unfinished"
-        return
-    reasons = [_part_reason(part) for part in message.parts]
-    yield from ((None, reason) for reason in reasons if reason)
-    clean = user_text if message.role == "user" else assistant_text
-    spoken = [(raw, clean(scrub(raw))) for raw in message.texts]
-    yield from ((None, "empty") for _, text in spoken if not text)
-    spoken = [(raw, text) for raw, text in spoken if text]
-    if message.role == "user" and spoken:
-        spoken = [("\n".join(raw for raw, _ in spoken), "\n".join(text for _, text in spoken))]
-    for raw, whole in spoken:
-        text, was_cut = capped(whole)
-        yield (
-            Turn(
-                f"{message.role[0]}:{message.name}:{digest(raw)}",
-                message.role,
-                text,
-                at=message.at,
-                message_id=message.message_id,
-                session_id=message.session_id,
-            ),
-            "capped" if was_cut else None,
-        )
+    last = len(messages) - 1
+    for index in range(last, -1, -1):
+        message = messages[index]
+        if message.role == "assistant":
+            is_open = not message.is_complete or (index == last and not message.has_times)
+            if is_open and not message.reason:
+                return index
+            break
+    is_fresh = is_live and last >= 0 and messages[last].role == "user" and not messages[last].reason
+    return last if is_fresh else last + 1
 
 
-def _part_reason(part: dict[str, Any]) -> str | None:
-    """Return why a part is no speech, or None for a text."""
-    kind = string(part, "type")
-    if kind not in _TEXTS:
-        is_answer = kind == "tool" and mapping(mapping(part.get("state")).get("metadata")).get("answers")
-        return "tool_answer" if is_answer else _PART_REASONS.get(kind or "", "unknown_block" if kind else "malformed")
-    if part.get("synthetic"):
-        return "synthetic"
-    if part.get("ignored"):
-        return "ignored"
-    text = part.get("text")
-    if not isinstance(text, str):
-        return "malformed"
-    return "redacted" if _REDACTED.fullmatch(text.strip()) else None
-
-
-def _changed(messages: list[_Message], since: Cursor) -> str | None:
+def _changed(messages: list[Message], since: Cursor) -> str | None:
     """Return why the messages before the position are not those that were read, or None."""
     if since.off > len(messages):
         return "shorter"
     return "content_changed" if since.content_sha and since.content_sha != _sha(messages, since.off) else None
 
 
-def _sha(messages: list[_Message], off: int) -> str:
+def _sha(messages: list[Message], off: int) -> str:
     names = "\n".join(message.name for message in messages[:off])
     return hashlib.sha256(names.encode()).hexdigest()

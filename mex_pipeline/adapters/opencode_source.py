@@ -13,13 +13,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from mex_pipeline.adapters import foreign_db, opencode_store
 from mex_pipeline.adapters.files import opened, size_of
+from mex_pipeline.adapters.opencode_shapes import SIZE_CAP, Session, is_message, is_session
 from mex_pipeline.adapters.records import records
 from mex_pipeline.adapters.values import mapping, number, string
 from mex_pipeline.errors import SourceFormat, SourceGone, SourceUnreadable
-
-SIZE_CAP = 64 * 1024 * 1024
-"""Largest source in bytes, the files of a storage tree together: it is read whole."""
 
 _HEAD = 1024 * 1024
 _BANNER = "Exporting session"
@@ -27,23 +26,6 @@ _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _OPENING = re.compile(r'(?:\{\s*"info"\s*:|(?:\{\s*"messages"\s*:\s*)?\[)\s*')
 _SOLID = re.compile(r"\S")
 _DECODER = json.JSONDecoder(strict=False)
-
-_ROLES = ("user", "assistant", "system", "developer", "tool")
-_OTHERS = frozenset(("type", "message", "providerData", "parentId"))
-"""Keys of other agents' records that also have a role and a content."""
-
-
-@dataclass(frozen=True, slots=True)
-class Session:
-    """One conversation: what is known of it as a whole, and its messages as they stand in the file."""
-
-    info: dict[str, Any]
-    messages: list[Any] = field(default_factory=list)
-
-    @property
-    def is_known(self) -> bool:
-        """True when it is OpenCode's, or one of its messages has a shape that can be read."""
-        return _is_session(self.info) or any(is_message(message) for message in self.messages)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,20 +36,13 @@ class Source:
     faults: Counter[str]
 
 
-def is_message(value: Any) -> bool:
-    """True for a message with parts (OpenCode's own) and for a message with a role and a content (anyone's)."""
-    return is_own(value) or (
-        isinstance(value, dict) and value.get("role") in _ROLES and "content" in value and not value.keys() & _OTHERS
-    )
-
-
-def is_own(value: Any) -> bool:
-    """True for a message in OpenCode's own shape."""
-    return isinstance(value, dict) and isinstance(mapping(value.get("info")).get("role"), str)
-
-
 def detect(path: Path) -> bool:
-    """True when the file begins as a source of this kind, also when it is cut off behind its first message."""
+    """True when the file begins as a source of this kind, also when it is cut off behind its first message.
+
+    Of a database its tables are looked at. Raises SourceGone, SourceUnreadable.
+    """
+    if foreign_db.is_database(path):
+        return opencode_store.detect(path)
     with opened(path) as file:
         text = _body(file.read(_HEAD))
     if not text.startswith(("{", "[")):
@@ -88,9 +63,9 @@ def load(path: Path, adapter: str) -> Source:
     sessions = tuple(_sessions(values))
     if any(session.is_known for session in sessions) or not text:
         return Source(sessions, faults)
-    root = _tree(path, values)
-    if root is not None:
-        return _from_tree(root, mapping(values[0]), path.stem)
+    tree = _tree(path, values)
+    if tree is not None:
+        return _from_tree(*tree, mapping(values[0]))
     is_json = text.startswith(("{", "["))
     raise SourceFormat("source_damaged" if is_json and not values else None, path=str(path), adapter=adapter)
 
@@ -150,32 +125,35 @@ def _begins(text: str) -> bool:
         first, _ = _DECODER.raw_decode(text, opening.end())
     except (ValueError, RecursionError):
         return False
-    return is_message(first) or (text.startswith("{") and _is_session(mapping(first)))
+    return is_message(first) or (text.startswith("{") and is_session(mapping(first)))
 
 
-def _is_session(info: dict[str, Any]) -> bool:
-    return string(info, "id") is not None and bool({"directory", "projectID", "version"} & info.keys())
+def _tree(path: Path, values: list[Any]) -> tuple[Path, Path] | None:
+    """Return the folders of messages and of their parts, if `path` is the file of a session in a storage tree.
 
-
-def _tree(path: Path, values: list[Any]) -> Path | None:
-    """Return the storage folder that `path` is a session's file of (`session/<project>/<id>.json`), or None."""
-    if len(values) != 1 or string(mapping(values[0]), "id") != path.stem or path.parent.parent.name != "session":
+    It is `session/<project>/<id>.json`; in the oldest trees `session/info/<id>.json`.
+    """
+    session = path.stem
+    if len(values) != 1 or string(mapping(values[0]), "id") != session or path.parent.parent.name != "session":
         return None
     root = path.parents[2]
-    return root if (root / "message" / path.stem).is_dir() else None
+    if (root / "message" / session).is_dir():
+        return root / "message" / session, root / "part"
+    old = path.parents[1]
+    return (old / "message" / session, old / "part" / session) if (old / "message" / session).is_dir() else None
 
 
-def _from_tree(root: Path, info: dict[str, Any], session: str) -> Source:
-    """Return the session whose messages and parts are files of their own (session-formats §3.3 b)."""
+def _from_tree(folder: Path, parts_folder: Path, info: dict[str, Any]) -> Source:
+    """Return the session whose messages and parts are files of their own (session-formats §3.3 a, b)."""
     budget = _Budget(SIZE_CAP)
-    found = list(budget.objects(root / "message" / session))
+    found = list(budget.objects(folder))
     found.sort(key=lambda one: number(mapping(one[1].get("time")).get("created")) or 0)
     messages = []
     for name, message in found:
-        parts = [part for _, part in budget.objects(root / "part" / name)]
+        parts = [part for _, part in budget.objects(parts_folder / name)]
         own: dict[str, Any] = {"id": name}
         messages.append({"info": own | message, "parts": parts})
-    return Source((Session(info, messages),), budget.faults)
+    return Source((Session(info, messages, is_live=True),), budget.faults)
 
 
 @dataclass(slots=True)

@@ -82,7 +82,7 @@ class Archive(Adapter, Protocol):
 
 
 @runtime_checkable
-class Local(Protocol):
+class Local(Adapter, Protocol):
     """An adapter that knows where its agent keeps sessions on a machine."""
 
     def places(self, home: Path, environment: Mapping[str, str]) -> Iterator[Path]:

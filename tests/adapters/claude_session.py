@@ -53,12 +53,48 @@ class Session:
         self.assistant(message, {"type": "tool_use", "id": "t", "name": "Bash", "input": {"command": "NOISE call"}})
         self.user([{"type": "tool_result", "tool_use_id": "t", "content": output, **block}])
 
+    def queue(self, operation: str, content: str | None = None, **fields: Any) -> None:
+        """A record of the message queue: it has no id and no place in the tree."""
+        number = len(self.lines)
+        value = {
+            "type": "queue-operation",
+            "operation": operation,
+            "timestamp": f"2026-03-01T09:{number // 60 % 60:02}:{number % 60:02}.500Z",
+            "sessionId": f"session-{self.name}",
+            **({"content": content} if content is not None else {}),
+            **fields,
+        }
+        self.raw(json.dumps(value, ensure_ascii=False).encode())
+
+    def queued(self, prompt: Any, source: str | None = None, **fields: Any) -> dict[str, Any]:
+        """The attachment with which a message reaches the model in the running turn."""
+        attachment = {"type": "queued_command", "prompt": prompt, **({"source_uuid": source} if source else {})}
+        return self.record("attachment", attachment={**attachment, **fields})
+
     def data(self, newline: bytes = b"\n", *, last_newline: bool = True) -> bytes:
         return newline.join(self.lines) + (newline if last_newline else b"")
 
     def write(self, path: Path) -> Path:
         path.write_bytes(self.data())
         return path
+
+
+class Talk(Session):
+    """A session whose records hang on each other: each on the one before it, or on `leaf` where that was set."""
+
+    leaf: str | None = None
+
+    def record(self, kind: str, **fields: Any) -> dict[str, Any]:
+        value = super().record(kind, **{"parentUuid": self.leaf, **fields})
+        self.leaf = value["uuid"]
+        return value
+
+    def ask(self, text: str) -> str:
+        """A prompt and its answer; returns the prompt's id."""
+        uuid: str = self.user(text)["uuid"]
+        self.says(f"to {text}", f"re: {text}")
+        self.record("system", subtype="turn_duration")
+        return uuid
 
 
 def chat() -> Session:

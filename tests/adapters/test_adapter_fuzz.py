@@ -14,7 +14,7 @@ from mex_pipeline.domain.conversation import Cursor, Transcript
 from mex_pipeline.errors import MexError
 from tests.adapters.claude_session import chat, identity, wild
 
-ADAPTERS = [registry.find("claude"), registry.find("plain"), registry.find("opencode")]
+ADAPTERS = [registry.find(name) for name in ("claude", "plain", "opencode", "gemini", "markdown")]
 COUNTED = settings(max_examples=300, deadline=None)
 
 scalars = st.none() | st.booleans() | st.integers() | st.floats() | st.text(st.characters(), max_size=20)
@@ -23,7 +23,8 @@ anything = st.recursive(
 )
 names = st.sampled_from(
     ["type", "text", "content", "message", "id", "uuid", "origin", "kind", "timestamp", "cwd", "sessionId", "isMeta",
-     "attachment", "operation", "toolUseResult", "is_error", "model", "answers"]
+     "attachment", "operation", "toolUseResult", "is_error", "model", "answers", "parentUuid", "logicalParentUuid",
+     "prompt", "source_uuid", "commandUuid", "reason", "userFeedback", "annotations", "notes", "enqueue", "remove"]
 )  # fmt: skip
 words = st.sampled_from(
     ["user", "assistant", "text", "tool_result", "attachment", "queue-operation", "summary", "queued_command",
@@ -35,8 +36,18 @@ claude_like = st.recursive(
     max_leaves=20,
 )
 record = st.fixed_dictionaries(
-    {"type": st.sampled_from(["user", "assistant", "attachment", "x"])},
-    optional={"message": claude_like, "uuid": scalars, "timestamp": scalars, "origin": claude_like},
+    {"type": st.sampled_from(["user", "assistant", "attachment", "queue-operation", "x"])},
+    optional={
+        "message": claude_like,
+        "uuid": scalars,
+        "timestamp": scalars,
+        "origin": claude_like,
+        "parentUuid": scalars,
+        "toolUseResult": claude_like,
+        "attachment": claude_like,
+        "operation": st.sampled_from(["enqueue", "remove", "popAll"]) | claude_like,
+        "content": scalars | words,
+    },
 )
 
 

@@ -79,7 +79,7 @@ def test_data_of_no_known_format_is_never_taken_for_the_users_words(tmp_path: Pa
     path.write_bytes(data)
     with pytest.raises(InvalidInput) as caught:
         registry.detect(path)
-    assert (caught.value.code, caught.value.params["known"]) == ("unknown_format", ["claude", "opencode", "plain"])
+    assert (caught.value.code, caught.value.params["known"]) == ("unknown_format", list(registry._BUILT_IN))
 
 
 @pytest.mark.parametrize("text", ["[周一] 我住在成都", "{draft} 我的简历", "[x] done", ""])

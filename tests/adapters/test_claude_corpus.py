@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from mex_pipeline.adapters import registry
 from mex_pipeline.adapters.records import LINE_CAP
 from mex_pipeline.domain.conversation import Cursor, settled
 from tests.adapters.claude_session import ADAPTER, Session, chat, identity, said, whole, wild
@@ -23,11 +24,13 @@ def case(prefix: str) -> Path:
 @needs_corpus
 @pytest.mark.parametrize("name", [name for name in truth("sessions") if name.startswith("cc")])
 def test_a_real_session_gives_the_turns_of_the_truth(name: str) -> None:
-    """I3, I4: human turns and assistant texts in order, and nothing that must not appear."""
+    """I3, I4: human turns, human words that stand elsewhere, assistant texts, each in order; nothing that must not appear."""
     expected = truth("sessions")[name]
     transcript = whole(SESSIONS / name)
+    elsewhere = [turn.text for turn in transcript.turns if turn.kind != "typed"]
+    assert elsewhere == [entry["text"] for entry in expected["human_elsewhere"]]
     for role in ("user", "assistant"):
-        texts = [turn.text for turn in transcript.turns if turn.role == role]
+        texts = [turn.text for turn in transcript.turns if turn.role == role and turn.kind == "typed"]
         assert [sha(text) for text in texts] == [entry["sha"] for entry in expected[role]]
         for text, entry in zip(texts, expected[role], strict=True):
             assert text.startswith(entry["head"].strip()[:60].strip())
@@ -70,6 +73,23 @@ def test_other_formats_of_the_corpus_are_not_detected() -> None:
     claude = set(claude_files())
     for path in (*SESSIONS.iterdir(), *(CORPUS / "real-clients").iterdir()):
         assert ADAPTER.detect(path) == (path in claude), path.name
+
+
+def test_the_other_adapters_refuse_a_session_and_this_one_is_asked_for_it(tmp_path: Path) -> None:
+    """No file is taken by two; also a young one, and one in the folder of a client that shares a format with another."""
+    young = Session("young")
+    young.queue("enqueue", "x")
+    for number, session in enumerate((chat(), wild(), young)):
+        for folder in (
+            tmp_path,
+            tmp_path / ".codebuddy" / "projects" / "p",
+            tmp_path / ".workbuddy" / "projects" / "p",
+        ):
+            folder.mkdir(parents=True, exist_ok=True)
+            path = session.write(folder / f"{number}.jsonl")
+            assert registry.recognise(path) == "claude"
+            others = [name for name in registry._BUILT_IN if name != "claude"]
+            assert not [name for name in others if registry.find(name).detect(path)]
 
 
 def test_a_torn_last_line_waits_for_its_rest(tmp_path: Path) -> None:
@@ -154,6 +174,18 @@ def test_unicode_line_separators_do_not_split_a_record(tmp_path: Path) -> None:
         path.write_bytes(marked)
         after = [text for _, text in said(whole(path))]
         assert after == [text.replace(prompt, prompt + SEPARATORS + "x") for text in before]
+
+
+@pytest.mark.parametrize("between", [b"", b" ", b"\r"])
+def test_two_objects_on_a_line_are_two_records(tmp_path: Path, between: bytes) -> None:
+    """Seen in real files; here every second line end is missing."""
+    path = tmp_path / "s.jsonl"
+    for data in sources("cc06", "cc13", "cc14", "cc18")[:-1]:
+        path.write_bytes(data)
+        expected = identity(whole(path).turns)
+        lines = data.rstrip(b"\n").split(b"\n")
+        path.write_bytes(b"\n".join(between.join(lines[at : at + 2]) for at in range(0, len(lines), 2)) + b"\n")
+        assert identity(whole(path).turns) == expected
 
 
 def test_a_line_of_60_megabytes_is_passed_over_in_bounded_memory(tmp_path: Path) -> None:

@@ -13,6 +13,12 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "session.jsonl"
 
 
+REJECTED = (
+    "The user doesn't want to proceed with this tool use. The tool use was rejected (eg. if it was a file edit, the "
+    "new_string was NOT written to the file). To tell you how to proceed, the user said:"
+)
+QUEUED = {"type": "queued_command", "prompt": "NOISE"}
+
 NOISE: list[tuple[str, str, dict[str, Any]]] = [
     ("sidechain", "user", {"content": "NOISE", "isSidechain": True}),
     ("background", "user", {"content": "NOISE", "sessionKind": "bg"}),
@@ -37,15 +43,15 @@ NOISE: list[tuple[str, str, dict[str, Any]]] = [
     ("command_output", "user", {"content": "<bash-stdout>NOISE</bash-stdout><bash-stderr></bash-stderr>"}),
     ("command", "user", {"content": "<bash-input>NOISE</bash-input>"}),
     ("command", "user", {"content": "<command-name>/NOISE</command-name>\n<command-args></command-args>"}),
-    ("command_args", "user", {"content": "<command-args>NOISE</command-args><command-name>/x</command-name>"}),
-    ("command_args", "user", {"content": "<command-message>x</command-message>\n<command-args>\nNOISE</command-args>"}),
+    ("command", "user", {"content": "<command-message>NOISE</command-message><command-args> \n</command-args>"}),
+    ("command", "user", {"content": "<command-name>/x</command-name><command-args>NOISE, never closed"}),
     ("hook_stop", "user", {"content": "Operation stopped by hook: NOISE"}),
     ("interrupted", "user", {"content": [{"type": "text", "text": "[Request interrupted by user for tool use]"}]}),
     ("interrupted", "user", {"content": "[Request interrupted by user]", "origin": {"kind": "human"}}),
     ("empty", "user", {"content": " \u00a0\n"}),
     ("empty", "user", {"content": []}),
-    ("empty", "user", {"content": "<system-reminder>NOISE</system-reminder>\n"}),
-    ("empty", "user", {"content": "<IDE_OPENED_FILE>NOISE</IDE_OPENED_FILE>"}),
+    ("injected", "user", {"content": "<system-reminder>NOISE</system-reminder>\n"}),
+    ("injected", "user", {"content": "<IDE_OPENED_FILE>NOISE</IDE_OPENED_FILE>"}),
     ("image", "user", {"content": [{"type": "image", "source": {"data": "NOISE"}}]}),
     ("document", "user", {"content": [{"type": "document", "source": {"data": "NOISE"}}]}),
     ("unknown_block", "user", {"content": [{"type": "hologram", "text": "NOISE"}]}),
@@ -56,24 +62,15 @@ NOISE: list[tuple[str, str, dict[str, Any]]] = [
     ("tool_result", "user", {"content": [{"type": "tool_result", "content": "NOISE the user said: NOISE"}]}),
     ("tool_result", "user", {"content": [{"type": "tool_result", "content": "NOISE", "is_error": True}]}),
     (
-        "tool_rejection",
+        "tool_result",
         "user",
-        {"content": [{"type": "tool_result", "is_error": True, "content": "the user said:\nX"}]},
+        {"content": [{"type": "tool_result", "content": "NOISE the user said: X", "is_error": True}]},
     ),
-    (
-        "tool_rejection",
-        "user",
-        {
-            "content": [
-                {"type": "tool_result", "is_error": True, "content": [{"type": "text", "text": "the user said: X"}]}
-            ]
-        },
-    ),
-    (
-        "tool_answer",
-        "user",
-        {"content": [{"type": "tool_result", "content": "X"}], "toolUseResult": {"answers": {"q": "X"}}},
-    ),
+    ("tool_result", "user", {"content": [{"type": "tool_result", "content": f"{REJECTED}\n \n", "is_error": True}]}),
+    ("tool_result", "user", {"content": [{"type": "tool_result", "content": f"{REJECTED}\nNOISE"}]}),
+    ("tool_result", "user", {"content": [{"type": "tool_result"}], "toolUseResult": {"answers": {"NOISE?": 7}}}),
+    ("tool_result", "user", {"content": [{"type": "tool_result"}], "toolUseResult": {"answers": ["NOISE"]}}),
+    ("sidechain", "user", {"content": "NOISE", "isSidechain": True, "userFeedback": "NOISE"}),
     ("synthetic", "assistant", {"content": [{"type": "text", "text": "NOISE"}], "model": "<synthetic>"}),
     ("api_error", "assistant", {"content": [{"type": "text", "text": "NOISE"}], "isApiErrorMessage": True}),
     ("sidechain", "assistant", {"content": [{"type": "text", "text": "NOISE"}], "isSidechain": True}),
@@ -89,17 +86,26 @@ NOISE: list[tuple[str, str, dict[str, Any]]] = [
     ("snapshot", "file-history-snapshot", {"messageId": "m", "snapshot": "NOISE"}),
     ("title", "summary", {"summary": "NOISE", "leafUuid": "x"}),
     ("title", "ai-title", {"aiTitle": "NOISE"}),
+    ("title", "agent-name", {"agentName": "NOISE"}),
     ("last_prompt", "last-prompt", {"lastPrompt": "NOISE"}),
     ("state", "permission-mode", {"permissionMode": "NOISE"}),
     ("api_request", "api-request-blob", {"message": {"role": "user", "content": "NOISE"}}),
     ("unknown_type", "brand-new", {"message": {"role": "user", "content": "NOISE"}}),
     ("attachment", "attachment", {"attachment": {"type": "nested_memory", "content": "NOISE"}}),
-    ("queued_command", "attachment", {"attachment": {"type": "queued_command", "prompt": "X"}}),
-    ("queued_command", "attachment", {"attachment": {"type": "queued_command"}, "origin": {"kind": "human"}}),
+    ("malformed", "attachment", {"attachment": {"type": "queued_command"}, "origin": {"kind": "human"}}),
+    ("empty", "attachment", {"attachment": {"type": "queued_command", "prompt": " \n"}}),
     ("notification", "attachment", {"attachment": {"type": "queued_command", "origin": {"kind": "task-notification"}}}),
-    ("queue_operation", "queue-operation", {"operation": "enqueue", "content": "X"}),
-    ("queue_operation", "queue-operation", {"operation": "popAll", "content": "X"}),
-    ("queue_removed", "queue-operation", {"operation": "remove", "content": "X"}),
+    ("notification", "attachment", {"attachment": {**QUEUED, "commandMode": "task-notification"}}),
+    ("notification", "attachment", {"attachment": {"type": "queued_command", "prompt": "<task-notification>NOISE"}}),
+    ("meta", "attachment", {"attachment": {**QUEUED, "isMeta": True}}),
+    ("sidechain", "attachment", {"attachment": QUEUED, "isSidechain": True}),
+    ("queue_unresolved", "queue-operation", {"operation": "enqueue", "content": "NOISE"}),
+    ("queue_operation", "queue-operation", {"operation": "dequeue"}),
+    ("queue_operation", "queue-operation", {"operation": "popAll", "content": "NOISE"}),
+    ("queue_operation", "queue-operation", {"operation": "remove"}),
+    ("queue_operation", "queue-operation", {"operation": "remove", "content": "NOISE", "reason": "cleared_on_cancel"}),
+    ("notification", "queue-operation", {"operation": "remove", "content": '{"task_id": "NOISE"}'}),
+    ("notification", "queue-operation", {"operation": "remove", "content": "<task-notification>NOISE"}),
 ]
 
 
@@ -107,7 +113,7 @@ NOISE: list[tuple[str, str, dict[str, Any]]] = [
 def test_what_is_not_speech_is_dropped_under_its_reason(
     path: Path, reason: str, kind: str, fields: dict[str, Any]
 ) -> None:
-    """Session-formats §3.1: each record that no one typed or said, and human words that level 1 leaves for later."""
+    """Session-formats §3.1: each record that no one typed or said."""
     session = Session()
     session.user("before")
     if kind in ("user", "assistant"):

@@ -4,12 +4,14 @@ import io
 import json
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from mex_pipeline.adapters import jsonl
 from mex_pipeline.adapters import records as records_module
 from mex_pipeline.adapters.jsonl import window
 from mex_pipeline.adapters.records import Record, records
-from mex_pipeline.domain.conversation import Cursor
+from mex_pipeline.domain.conversation import Cursor, Turn
 
 SEPARATORS = "\u2028\u2029\x85\x0b\x0c\x1c\x1d\x1e"
 
@@ -174,3 +176,72 @@ def test_a_cursor_without_fingerprints_is_trusted_for_its_length_only() -> None:
     """Positions taken over from an older database have none."""
     assert window(io.BytesIO(b'{"a":1}\n{"b":2}\n'), Cursor(off=8, resume=8), None).start == 8
     assert window(io.BytesIO(b'{"a"'), Cursor(off=8, resume=8), None).reset == "shorter"
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers(-(10**25), 10**25) | st.floats() | st.text(st.characters(), max_size=12),
+    lambda inner: (
+        st.lists(inner, max_size=4) | st.dictionaries(st.text(st.characters(), max_size=6), inner, max_size=4)
+    ),
+    max_leaves=12,
+)
+odd_tokens = st.sampled_from(
+    [b'{"a":1}{"b":2}', b'{"a":NaN}', b'{"a":-Infinity}', b'{"a":1e400}', b'{"a":-0}', b'{"a":-0.0}', b'{"a":1E5}',
+     b'{"a":18446744073709551616}', b'{"a":-9223372036854775809}', b'{"a":' + b"9" * 5000 + b"}", b'{"a":01}',
+     b'{"a":"\\ud83d"}', b'{"a":"\\udc00\\ud83d"}', b'{"a":"\\ud83d\\ude00"}', b'{"a":"\\u0000b"}', b'{"a":"\\\\u0000"}',
+     b'{"\\u0000":"\\ud800"}', b'{"a":"\x01\x1f\x7f"}', b'{"a":"\x00"}', b'{"a":"\xff\xc0\x80"}', b'{"a":"\xed\xa0\xbd"}',
+     b"\xef\xbb\xbf{}", b'{"a":1,"a":{"b":2}}', b'{"a":1} \t\r', b'{"a":1}\x0c', b'{"a":1}\x00', b'[{"a":1}]', b'"a"',
+     b"null", b"", b"  ", b"{", b'{"a":1}}', b'{"a":1},', b'{"a":.5}', b'{"a":1.}', b'{"a":"\\x"}', b"{'a':1}",
+     b'{"a":' + b"[" * 1030 + b"]" * 1030 + b"}", b'{"a":5e-324,"b":2.2250738585072011e-308,"c":0.1e1}']
+)  # fmt: skip
+
+
+def as_line(value: object, *, is_ascii: bool) -> bytes:
+    return json.dumps(value, ensure_ascii=is_ascii).encode("utf-8", "surrogatepass")
+
+
+lines_of_json = st.builds(as_line, json_values, is_ascii=st.booleans())
+any_line = (
+    lines_of_json | odd_tokens | st.binary(max_size=30) | st.builds(lambda a, b: a + b, lines_of_json, odd_tokens)
+)
+
+
+@settings(max_examples=400, deadline=None)
+@given(lines=st.lists(any_line, max_size=8), newline=st.sampled_from([b"\n", b"\r\n"]), is_ended=st.booleans())
+def test_the_fast_decoder_gives_exactly_what_the_tolerant_one_gives(
+    lines: list[bytes], newline: bytes, is_ended: bool
+) -> None:
+    """Values, faults and offsets, for all that the fast one reads differently, refuses or does not know."""
+    data = newline.join(lines) + (newline if is_ended else b"")
+    with pytest.MonkeyPatch.context() as patch:
+        tolerant = read(data)
+        patch.setattr(records_module, "LONG", -1)
+        fast = read(data)
+    assert repr(fast) == repr(tolerant)
+
+
+def test_a_short_stretch_does_not_load_the_fast_decoder(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A glance at a file, and a session that has grown by a little, are not worth it."""
+
+    def never() -> object:
+        raise AssertionError
+
+    monkeypatch.setattr(records_module, "_usual_line", never)
+    line = b'{"filler":"' + b"x" * 1010 + b'"}\n'
+    assert len(read(line * 1024)) == 1024
+    with pytest.raises(AssertionError):
+        read(line * 1025)
+
+
+def test_a_later_read_begins_at_an_entrance() -> None:
+    """Where it may not begin at any turn, it begins at the last entrance before the turns that it needs."""
+    data = b"".join(b'{"n":%d}\n' % n for n in range(10))
+    file = io.BytesIO(data)
+    for entrances, expected in (([0, 16, 40, 72], 40), ([0, 16, 64, 72], 64), ([24], 24), ([72], 0), (None, 64)):
+        collector = jsonl.Collector(window(file, Cursor(), None), entrances)
+        for record in records(file, 0, len(data)):
+            collector.note(record, None, None)
+            collector.keep(Turn(f"k{record.start}", "user", "x"), record)
+        transcript = collector.transcript(file, "test", None)
+        assert transcript.cursor.resume == expected
+        assert all(turn.end for turn in transcript.turns)

@@ -3,14 +3,16 @@
 import json
 import shutil
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from mex_pipeline.domain.conversation import Cursor
 from tests.adapters.claude_session import identity
-from tests.adapters.corpus import CORPUS, needs_corpus, truth
-from tests.adapters.opencode_session import ADAPTER, Export, whole
+from tests.adapters.corpus import CORPUS, needs_corpus, sha, truth
+from tests.adapters.opencode_session import ADAPTER, Export, of, whole
 
 STORES = [name for name in truth("real-clients") if name.startswith("opencode")]
 
@@ -67,6 +69,51 @@ def test_the_real_session_in_the_old_tree_has_the_same_keys(tmp_path: Path, name
 
 @needs_corpus
 def test_other_formats_of_the_corpus_are_not_detected() -> None:
-    """Claude Code, Codex, Gemini, the web exports, and for now the live store."""
+    """Claude Code, Codex, Gemini, the web exports; of all files only the client's own database."""
     for path in (*(CORPUS / "sessions").iterdir(), *(CORPUS / "real-clients").iterdir()):
-        assert not ADAPTER.detect(path), path.name
+        assert ADAPTER.detect(path) == (path.name in STORES), path.name
+
+
+@needs_corpus
+@pytest.mark.parametrize("name", STORES)
+@pytest.mark.parametrize("mode", ["as it is", "wal"])
+def test_the_real_clients_database_gives_the_turns_of_the_truth(tmp_path: Path, name: str, mode: str) -> None:
+    """Prompts exact, answers in order among the turns; the mutant in WAL mode (a) leaves nothing beside it."""
+    path = CORPUS / "real-clients" / name
+    if mode == "wal":
+        path = Path(shutil.copyfile(path, tmp_path / name))
+        with closing(sqlite3.connect(path)) as database:
+            assert database.execute("PRAGMA journal_mode = WAL").fetchone() == ("wal",)
+    before = {one.name: (one.stat().st_size, one.stat().st_mtime_ns) for one in path.parent.iterdir()}
+    expected = truth("real-clients")[name]
+    transcript = ADAPTER.read(path, Cursor(), quiet=False)
+    assert [turn.text for turn in transcript.turns if turn.role == "user"] == expected["user"]
+    answers = [sha(turn.text) for turn in transcript.turns if turn.role == "assistant"]
+    assert [one for one in answers if one in {sha(said) for said in expected["assistant_includes"]}] == [
+        sha(said) for said in expected["assistant_includes"]
+    ]
+    for words in expected["must_not_contain"]:
+        assert not any(words in turn.text for turn in transcript.turns)
+    assert not any(turn.held for turn in transcript.turns)
+    assert not {"unknown_block", "malformed", "unfinished", "unknown_role"} & transcript.dropped.keys()
+    assert ADAPTER.detect(path)
+    assert {one.name: (one.stat().st_size, one.stat().st_mtime_ns) for one in path.parent.iterdir()} == before
+
+
+@needs_corpus
+@pytest.mark.parametrize("name", STORES)
+def test_rows_in_the_wal_of_a_living_client_are_seen(tmp_path: Path, name: str) -> None:
+    """The mutant (b): words that are in no other file yet."""
+    path = Path(shutil.copyfile(CORPUS / "real-clients" / name, tmp_path / name))
+    with closing(sqlite3.connect(path)) as client:
+        client.execute("PRAGMA journal_mode = WAL")
+        row = client.execute("SELECT session_id, time_created FROM message ORDER BY time_created DESC").fetchone()
+        session, at = row[0], row[1] + 10_000
+        message = Export().user("新的一句").messages[0]
+        data = json.dumps({"role": "user", "time": {"created": at}})
+        client.execute("INSERT INTO message VALUES ('msg_z', ?, ?, ?, ?)", (session, at, at, data))
+        part = json.dumps(message["parts"][0])
+        client.execute("INSERT INTO part VALUES ('prt_z', 'msg_z', ?, ?, ?, ?)", (session, at, at, part))
+        client.commit()
+        assert of(path, session).turns[-1].text == "新的一句"
+        assert ADAPTER.look(path, session).changed_at == at

@@ -249,7 +249,7 @@ anything = st.recursive(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(info=anything, message=anything, part=anything, rest=st.lists(anything, max_size=3))
 def test_exports_of_any_shape_give_a_transcript_or_a_named_error(
     tmp_path_factory: pytest.TempPathFactory, info: Any, message: Any, part: Any, rest: list[Any]

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from mex_pipeline.adapters import plain
+from mex_pipeline.adapters import plain, registry
 from mex_pipeline.adapters.plain import PlainAdapter, parse_plain
 from mex_pipeline.domain.conversation import Cursor
 from mex_pipeline.errors import SourceFormat, SourceGone, SourceUnreadable
-from tests.adapters.claude_session import identity, said
+from tests.adapters.claude_session import Session, identity, said
 
 ADAPTER = PlainAdapter()
 NOTE = "# 简历\n\n林晓舟，住在成都。\n\n## Work\nData engineer at 青禾科技.\nSince 2021.\n\n\n对芒果过敏。\n"
@@ -30,6 +30,16 @@ NOTE = "# 简历\n\n林晓舟，住在成都。\n\n## Work\nData engineer at 青
         ("**用户**：", "**助手**："),
         ("You said:", "ChatGPT said:"),
         ("你说：", "ChatGPT 说："),
+        ("你：", "AI："),
+        ("我说：", "AI 助手："),
+        ("我：", "你："),
+        ("Me:", "You:"),
+        ("[10:31] 我:", "[10:32] AI:"),
+        ("2024-05-01 10:31 我：", "2024-05-01 10:32 助手："),
+        ("2024年5月1日 上午10:31 我：", "2024年5月1日 下午10:32 豆包："),
+        ("12/05/2024, 10:31 - Me:", "12/05/2024, 10:31 PM - Bot:"),
+        ("用户 (10:31)：", "助手 (10:32)："),
+        ("【2024-05-01】我：", "【2024-05-02】助手："),
     ],
 )
 def test_speaker_labels_make_a_dialogue(person: str, model: str) -> None:
@@ -202,3 +212,53 @@ def test_errors_of_the_source_are_told_apart(tmp_path: Path, monkeypatch: pytest
 def test_a_quoted_dialogue_inside_a_document_stays_text() -> None:
     """Only the beginning decides."""
     assert len(parse_plain("He wrote:\nUser: hi\nAI: hello").turns) == 1
+
+
+def test_a_quoted_dialogue_inside_a_session_stays_text(tmp_path: Path) -> None:
+    """The outer format is the agent's: labels inside a prompt begin no turns (session-formats §3.9)."""
+    quoted = "总结一下：\n用户：我住在上海。\n助手：好的。\nUser: I am a doctor."
+    session = Session()
+    session.user(quoted)
+    path = session.write(tmp_path / "s.jsonl")
+    assert not ADAPTER.detect(path)
+    assert said(registry.detect(path).read(path, Cursor(), quiet=True)) == [("user", quoted)]
+
+
+def test_words_of_others_are_not_the_users() -> None:
+    """Where labels carry a time, a name that nobody knows is another person."""
+    text = "[10:31] 小红: 我对花生过敏\n[10:32] 我: 记住了\n注意：别买\n[10:33] 小红: 谢谢\n还有虾"
+    transcript = parse_plain(text)
+    assert said(transcript) == [("user", "记住了\n注意：别买")]
+    assert transcript.dropped == {"other_person": 2}
+
+
+def test_a_messengers_export_gives_only_the_users_words() -> None:
+    """Name and time on a line, the words below."""
+    text = (
+        "小明 2024-05-01 10:31:22\n我在北京上班\n\n我 2024-05-01 10:32:07\n我在成都：\n用户：不是标签\n\n"
+        "小明 2024/5/1 10:33\n好"
+    )
+    transcript = parse_plain(text)
+    assert said(transcript) == [("user", "我在成都：\n用户：不是标签")]
+    assert transcript.dropped == {"other_person": 2}
+
+
+@pytest.mark.parametrize(
+    "text", ["日记 2024-05-01 21:00\n今天下雨\n\n日记 2024-05-02 21:00\n今天晴", "[10:31] 起床: 太早\n[11:00] 吃饭: 面"]
+)
+def test_notes_with_times_are_documents(text: str) -> None:
+    """Nobody in them is known to be the user, so they are the user's own."""
+    transcript = parse_plain(text)
+    assert not transcript.has_speakers
+    assert "\n\n".join(turn.text for turn in transcript.turns) == text
+
+
+def test_lists_and_fenced_blocks_of_a_document_stay_whole() -> None:
+    """Blank lines inside them split nothing, a heading in a block is none; a fence that nothing closes is none."""
+    listed = "- 茶\n\n- 咖啡\n\n  每天一杯\n\n1. x"
+    block = "配置：\n```yaml\n# a\n\n# b\n```"
+    text = f"喜好\n\n{listed}\n\n{block}\n\n# 标题\n\n完\n\n```\n开头\n\n# 没有结尾\n\n尾"
+    assert [turn.text for turn in parse_plain(text).turns] == [
+        "喜好", listed, block, "# 标题\n\n完", "```\n开头", "# 没有结尾\n\n尾",
+    ]  # fmt: skip
+    assert len(parse_plain("- x\n\n" * 5_000).turns) > 2
