@@ -65,6 +65,23 @@ class ExtractionSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class KeepSettings:
+    """What of the conversations stays in mex.db (product B10): which turns, one of KEEP_TURNS."""
+
+    turns: str = "evidence"
+
+
+KEEP_TURNS = ("evidence", "user", "all", "none")
+
+
+@dataclass(frozen=True, slots=True)
+class PrivacySettings:
+    """What is taken out of the text that a model sees (product F2)."""
+
+    redact_secrets: bool = True
+
+
+@dataclass(frozen=True, slots=True)
 class ProfileSettings:
     """How much `mex profile` prints."""
 
@@ -144,6 +161,8 @@ class Settings:
     language: Language | None = None
     llm: LLMSettings = field(default_factory=LLMSettings)
     extraction: ExtractionSettings = field(default_factory=ExtractionSettings)
+    keep: KeepSettings = field(default_factory=KeepSettings)
+    privacy: PrivacySettings = field(default_factory=PrivacySettings)
     profile: ProfileSettings = field(default_factory=ProfileSettings)
     worker: WorkerSettings = field(default_factory=WorkerSettings)
     queue: QueueSettings = field(default_factory=QueueSettings)
@@ -241,6 +260,8 @@ def _in_range(name: str, value: Any) -> bool:
         return True
     if name == "url":
         return _is_queue_url(value)
+    if name == "turns":
+        return value in KEEP_TURNS
     return name not in _MINIMUM or _MINIMUM[name] <= value < 1_000_000_000
 
 
@@ -253,6 +274,8 @@ def _expected(kind: type[Any], name: str) -> str:
         return "15m, 2h, 0"
     if name == "url":
         return "redis://HOST:PORT/0, rediss://HOST:PORT/0, unix:///PATH"
+    if name == "turns":
+        return ", ".join(KEEP_TURNS)
     if kind is bool:
         return "true, false"
     return f"{kind.__name__} ≥ {_MINIMUM[name]:g}" if name in _MINIMUM else "text"

@@ -28,7 +28,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 @pytest.fixture(autouse=True)
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pytestconfig: pytest.Config) -> Path:
     """MEX_HOME in the test's own folder; the real one is never touched."""
     for name in list(os.environ):
         if name.startswith(("MEX_", "CODEX_", "OPENAI_")) or name in _AGENT_MARKS or name.lower().endswith("_proxy"):
@@ -40,6 +40,8 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("MEX_LANG", "en")
     monkeypatch.setenv("MEX_DEBUG", "1")  # a fault of ours is loud here
     monkeypatch.setenv("HOME", str(tmp_path))
+    if pytestconfig.cache is not None:  # the detector of secrets compiles its rules once, not in each test's own home
+        monkeypatch.setenv("KF_RULE_CACHE_DIR", str(pytestconfig.cache.mkdir("detector")))
     return root
 
 

@@ -1,16 +1,21 @@
 """Reading a session: how it stands, which turns would be used, what is dropped, what is new (product H6)."""
 
 import time
+from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 from mex_pipeline.adapters.port import Adapter, Archive, Look, SessionStore
-from mex_pipeline.domain.conversation import Cursor, Transcript
+from mex_pipeline.domain.conversation import PROMPT_MARK, Cursor, Transcript
 from mex_pipeline.domain.source_key import SourceKey
 from mex_pipeline.errors import InvalidInput, SourceGone, SourceUnreadable
+from mex_pipeline.redaction.redact import kinds, redacted
 from mex_pipeline.services.files import adapter_for, require_file
 
 
-def show(path: Path, *, adapter: str | None, quiet_seconds: int, session: str | None = None) -> Transcript:
+def show(
+    path: Path, *, adapter: str | None, quiet_seconds: int, session: str | None = None, redact: bool = True
+) -> Transcript:
     """Return the whole of a session as it would be used, held turns included and marked (`mex transcript`).
 
     Raises InvalidInput: `session_not_in_file` (`session`, `path`), and `session_needed` (`path`, `count`) for a file
@@ -23,11 +28,11 @@ def show(path: Path, *, adapter: str | None, quiet_seconds: int, session: str | 
         found = next((one for one in conversations if one.session_id == session), None)
         if found is None:
             raise InvalidInput("session_not_in_file", session=session, path=str(path))
-        return found
+        return clean(found, redact=redact)
     is_store = isinstance(chosen, SessionStore) and chosen.sessions(real) is not None
     key = SourceKey(real, session if is_store else None)
     try:
-        transcript = read(key, chosen, Cursor(), quiet_seconds=quiet_seconds)
+        transcript = read(key, chosen, Cursor(), quiet_seconds=quiet_seconds, redact=redact)
     except SourceGone as error:
         if key.session is None:
             raise
@@ -51,13 +56,40 @@ def look(key: SourceKey, adapter: Adapter) -> Look:
 
 
 def read(
-    key: SourceKey, adapter: Adapter, since: Cursor, *, quiet_seconds: float, until: int | None = None
+    key: SourceKey,
+    adapter: Adapter,
+    since: Cursor,
+    *,
+    quiet_seconds: float,
+    until: int | None = None,
+    redact: bool = True,
 ) -> Transcript:
-    """Return the turns of a source from a cursor on.
+    """Return the turns of a source from a cursor on, cleaned as `clean` does.
 
     A source that has not changed for `quiet_seconds` is taken as finished. Raises SourceGone, SourceUnreadable, SourceFormat.
     """
     quiet = time.time() - look(key, adapter).changed_at / 1000 >= quiet_seconds
     if key.session is not None and isinstance(adapter, SessionStore):
-        return adapter.read_session(key.path, key.session, since, quiet=quiet, until=until)
-    return adapter.read(key.path, since, quiet=quiet, until=until)
+        found = adapter.read_session(key.path, key.session, since, quiet=quiet, until=until)
+    else:
+        found = adapter.read(key.path, since, quiet=quiet, until=until)
+    return clean(found, redact=redact)
+
+
+def clean(transcript: Transcript, *, redact: bool = True) -> Transcript:
+    """Return a transcript as a model may see it: without secrets, and without what meX itself once asked (product F2, F3).
+
+    Each secret stands as `[redacted:kind]` and is counted in `redacted`, an own prompt in `dropped`. To clean twice is to
+    clean once. Without `redact` (`privacy.redact_secrets`) the secrets stay.
+    """
+    spoken = [turn for turn in transcript.turns if not (turn.role == "user" and turn.text.startswith(PROMPT_MARK))]
+    dropped = Counter(transcript.dropped)
+    dropped["own_prompt"] += len(transcript.turns) - len(spoken)
+    if redact:
+        spoken = [replace(turn, text=redacted(turn.text)) for turn in spoken]
+    return replace(
+        transcript,
+        turns=tuple(spoken),
+        dropped=dict(+dropped),
+        redacted=kinds(turn.text for turn in spoken) if redact else {},
+    )

@@ -1,0 +1,1 @@
+"""Secrets in what people and models say: found, and replaced by their kind (product F2)."""
