@@ -8,7 +8,7 @@ from mex_pipeline.cli import output
 from mex_pipeline.cli.options import JsonOption, LangOption, session, t
 from mex_pipeline.cli.reasons import pause_text
 from mex_pipeline.paths import Home
-from mex_pipeline.services import jobs, opening, setup
+from mex_pipeline.services import jobs, opening, setup, turns
 from mex_pipeline.services import stats as stats_service
 
 
@@ -67,7 +67,8 @@ def _yes(value: bool) -> str:
 def stats(as_json: JsonOption = False, lang: LangOption = None) -> None:
     with session() as app:
         found = stats_service.overview(app)
-    plain = found.to_plain()
+        kept = turns.totals(app)
+    plain = found.to_plain() | {"turns": kept}
     lines = [
         t("stand.memories", profile=found.profile, outside=found.outside),
         t("stand.review", count=found.pending_review),
@@ -80,6 +81,11 @@ def stats(as_json: JsonOption = False, lang: LangOption = None) -> None:
             **{key: row[key] for key in ("purpose", "model", "calls", "prompt_tokens", "completion_tokens")},
         )
         for row in found.usage
+    ]
+    lines.append(t("turns.stats", turns=kept["turns"], kib=kept["bytes"] // 1024))
+    lines += [
+        t("turns.stats_row", agent=row["agent"], turns=row["turns"], kib=-(-row["bytes"] // 1024))
+        for row in kept["by_agent"]
     ]
     output.emit(plain, lines)
 

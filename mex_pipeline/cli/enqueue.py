@@ -15,7 +15,7 @@ from mex_pipeline.cli.reasons import pause_text
 from mex_pipeline.clock import parse_span
 from mex_pipeline.domain.job import Trigger
 from mex_pipeline.errors import InvalidInput
-from mex_pipeline.services import jobs, workers
+from mex_pipeline.services import jobs, pauses, requests, workers
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,7 +25,10 @@ if TYPE_CHECKING:
 
 _ASKED = Trigger.COMMAND
 _FLAGS = frozenset(("--async", "--json", "--text"))
-_OPTIONS = {"--file": "file", "--from": "adapter", "--subject": "subject", "--delay": "delay", "--lang": "--lang"}
+_OPTIONS = {
+    "--file": "file", "--from": "adapter", "--session": "session", "--subject": "subject", "--delay": "delay",
+    "--lang": "--lang",
+}  # fmt: skip
 
 
 def carried_out(arguments: Sequence[str]) -> bool:
@@ -74,17 +77,26 @@ def request(
     *,
     is_text: bool = False,
     subject: str = "user",
+    session: str | None = None,
     delay: str | None = None,
 ) -> None:
-    """Queue the extraction of a text or a file, see to a worker, and print the job's id (product D2)."""
-    given = checked(text, file, adapter, subject=subject, is_text=is_text)
+    """Queue the extraction of a text or a file, see to a worker, and print the job's id (product D2).
+
+    A file of several sessions is a batch, whose id is printed.
+    """
+    given = checked(text, file, adapter, subject=subject, is_text=is_text, session=session)
     seconds = 0.0 if delay is None else parse_span(delay).total_seconds()
     with opened.home() as home:
-        if file is not None:
-            job, merged = jobs.submit_file(home, file, adapter=adapter, trigger=_ASKED, subject=subject, delay=seconds)
-        else:
+        if file is None:
             job, merged = jobs.submit_text(home, given, trigger=_ASKED, subject=subject, delay=seconds)
-        announce(home, job, merged=merged)
+            announce(home, job, merged=merged)
+            return
+        asked = requests.for_file(file, adapter=adapter, subject=subject, session=session)
+        if len(asked) == 1:
+            job, merged = jobs.submit(home, asked[0], trigger=_ASKED, delay=seconds)
+            announce(home, job, merged=merged)
+        else:
+            announce_batch(home, *jobs.submit_all(home, asked, trigger=_ASKED, delay=seconds))
 
 
 def announce(home: OpenHome, job: Job, *, merged: bool) -> None:
@@ -96,10 +108,23 @@ def announce(home: OpenHome, job: Job, *, merged: bool) -> None:
     output.emit(submitted.to_plain(), [said, messages.text(f"note.worker_{submitted.worker}", id=job.id)])
 
 
-def checked(text: str | None, file: Path | None, adapter: str | None, *, subject: str, is_text: bool) -> str:
+def announce_batch(home: OpenHome, batch: str, submitted: Sequence[tuple[Job, bool]]) -> None:
+    """The same for a batch: its own id, and one for each of its jobs."""
+    for pause in pauses.current(home):
+        output.note(pause_text(pause))
+    shown = jobs.SubmittedBatch(batch, tuple(submitted), workers.ensure_running(home))
+    said = messages.text("done.batch_queued", id=batch, count=len(submitted))
+    output.emit(shown.to_plain(), [said, messages.text(f"note.worker_{shown.worker}", id=batch)])
+
+
+def checked(
+    text: str | None, file: Path | None, adapter: str | None, *, subject: str, is_text: bool, session: str | None = None
+) -> str:
     """Return the words to extract from, "" for a file's; raises InvalidInput for a request that contradicts itself."""
     if (text is None) == (file is None):
         raise InvalidInput("text_or_file")
+    if session is not None and file is None:
+        raise InvalidInput("session_needs_file")
     require_subject(subject)
     return "" if text is None else _given(text, adapter, is_text=is_text)
 

@@ -11,7 +11,8 @@ from mex_pipeline.cli.reasons import moment, pause_text, reason_text
 from mex_pipeline.clock import iso_of_millis, millis, to_local
 from mex_pipeline.domain.job import Job, JobState
 from mex_pipeline.domain.structured import render
-from mex_pipeline.services import job_control, jobs, workers
+from mex_pipeline.services import children, job_control, jobs, workers
+from mex_pipeline.services.files import key_of
 from mex_pipeline.services.job_control import Batch
 from mex_pipeline.services.results import job_plain
 
@@ -32,12 +33,25 @@ def plain(app: App, job: Job) -> dict[str, Any]:
         shape["usage"] = jobs.tokens(app.db, job)
     if "conflicts" in shape:
         shape["conflicts"] = [one | {"detail": conflict_text(one)} for one in shape["conflicts"]]
+    if job.kind == jobs.ARCHIVE:
+        shape["children"] = children.of(app.db, job).to_plain()
     return shape
 
 
 def exit_code(job: Job) -> int:
     """0 for success, 1 for cancelled, 2 for failed and for what waits for a person (product H8)."""
-    return {JobState.SUCCEEDED: 0, JobState.CANCELLED: 1}.get(job.state, 2)
+    return _exit_code(job.state)
+
+
+def _exit_code(state: JobState) -> int:
+    return {JobState.SUCCEEDED: 0, JobState.CANCELLED: 1}.get(state, 2)
+
+
+def code_of(app: App, job: Job) -> int:
+    """Return a job's exit code; of an archive the worst of its own and of its conversations'."""
+    if job.kind != jobs.ARCHIVE:
+        return exit_code(job)
+    return max(exit_code(job), *(_exit_code(JobState(state)) for state in children.of(app.db, job).states), 0)
 
 
 def line(job: Job) -> output.Painted:
@@ -53,8 +67,12 @@ def line(job: Job) -> output.Painted:
 
 
 def source(job: Job) -> str:
-    """Return what a job reads."""
-    return str(job.payload.get("path") or t("label.given_text"))
+    """Return what a job reads: a file, a session of a file, a conversation of an export, or a text."""
+    if "path" in job.payload:
+        return str(key_of(job.payload))
+    if "session" in job.payload:
+        return f"{job.payload['adapter']}: {job.payload['session']}"
+    return t("label.given_text")
 
 
 def _counts(job: Job) -> str:
@@ -62,6 +80,8 @@ def _counts(job: Job) -> str:
         return ""
     if job.kind == jobs.RESTORE:
         return _restored(job.result)
+    if job.kind == jobs.ARCHIVE:
+        return t("label.conversations", count=job.result["conversations"])
     return t("label.counts", **{key: len(job.result.get(key, [])) for key in ("added", "updated", "discarded")})
 
 
@@ -72,7 +92,7 @@ def _restored(result: dict[str, Any]) -> str:
 
 def _why(job: Job) -> str:
     """How a job ended, or what it waits for."""
-    if job.kind == jobs.RESTORE and job.state is JobState.SUCCEEDED:
+    if job.kind in (jobs.RESTORE, jobs.ARCHIVE) and job.state is JobState.SUCCEEDED:
         return ""  # its counts say it
     if job.outcome is not None:
         return t(f"outcome.{job.outcome}")
@@ -84,7 +104,7 @@ def lines(app: App, job: Job) -> list[str]:
     shown: list[str] = [line(job)]
     if not job.state.is_final:
         shown += [_stage(app, job), *_held(app, [job])]
-    if job.progress_total and not job.state.is_final:
+    if job.progress_total and not job.state.is_final and job.kind != jobs.ARCHIVE:
         shown.append(t("note.progress", done=job.progress_done or 0, total=job.progress_total))
     if job.coalesced:
         shown.append(t("note.merged", count=job.coalesced))
@@ -95,7 +115,7 @@ def lines(app: App, job: Job) -> list[str]:
         shown.append(t("label.last_error", text=output.joined(what, hint)))
     if job.state is not JobState.SUCCEEDED and job.attempt:
         shown.append(t("note.attempts", attempt=job.attempt, most=job.max_attempts))
-    if job.state.is_waiting and job.available_at > millis(app.clock.now()):
+    if job.state.is_waiting and job.reason != jobs.CHILDREN and job.available_at > millis(app.clock.now()):
         shown.append(t("note.next_run", when=moment(iso_of_millis(job.available_at) or "")))
     if job.result:
         return shown + summary(app, job)
@@ -108,18 +128,22 @@ def _stage(app: App, job: Job) -> str:
     if job.cancel_requested:
         return t("stage.stopping")
     if job.state is JobState.RUNNING:
-        if job.kind == jobs.RESTORE:
-            return t("stage.restoring")
-        if job.progress_note is None or job.progress_total is None:
-            return t("stage.reading")
-        return t("stage.writing" if job.progress_done == job.progress_total else "stage.asking")
+        return t(_running_stage(job))
     if jobs.is_paused(app, job) or jobs.held_by(app, job):
         return t("stage.paused")
     if job.available_at > millis(app.clock.now()):
-        return t("stage.later")
+        return t("stage.children" if job.reason == jobs.CHILDREN else "stage.later")
     if jobs.source_is_busy(app, job):
         return t("stage.behind")
     return t("stage.soon" if workers.will_run(app) else "stage.no_worker")
+
+
+def _running_stage(job: Job) -> str:
+    if job.kind in (jobs.RESTORE, jobs.ARCHIVE):
+        return "stage.restoring" if job.kind == jobs.RESTORE else "stage.handing_out"
+    if job.progress_note is None or job.progress_total is None:
+        return "stage.reading"
+    return "stage.writing" if job.progress_done == job.progress_total else "stage.asking"
 
 
 def _held(app: App, waiting: Iterable[Job]) -> list[str]:
@@ -132,6 +156,8 @@ def summary(app: App, job: Job) -> list[str]:
     result = job.result or {}
     if job.kind == jobs.RESTORE:
         return _restore_summary(result) if result else []
+    if job.kind == jobs.ARCHIVE:
+        return _archive_summary(app, job)
     skipped = [t(f"skipped.{job.reason}")] if job.outcome == "skipped" and job.reason else []
     counts = {key: len(result.get(key, [])) for key in ("added", "updated", "retired", "discarded")}
     shown = [*skipped, t("done.extracted", **counts)]
@@ -149,6 +175,10 @@ def summary(app: App, job: Job) -> list[str]:
         shown.append(t("note.inferred", count=result["inferred_count"]))
     if result.get("skipped_turns"):
         shown.append(t("note.skipped_turns", count=len(result["skipped_turns"])))
+    if result.get("redacted"):
+        shown.append(
+            t("note.redacted", kinds=", ".join(f"{kind} {number}" for kind, number in result["redacted"].items()))
+        )
     usage = result.get("usage", {})
     if result.get("extractor") == "rules" and job.outcome != "skipped":
         shown.append(t("note.rules_only"))
@@ -171,6 +201,20 @@ def _restore_summary(result: dict[str, Any]) -> list[str]:
     return shown
 
 
+def _archive_summary(app: App, job: Job) -> list[str]:
+    """What became of an export's conversations, and what those that were handed out have come to together."""
+    told = children.of(app.db, job)
+    counts = {name: value for name, value in (job.result or {}).items() if name != "dropped"}
+    shown = [t("note.conversations", **counts)] if counts else []
+    if job.outcome == "skipped" and not counts["queued"]:
+        shown.append(t(f"skipped.{job.reason}"))
+    if told.total:
+        shown += [t("note.job_counts", counts=state_counts(told.states)), t("done.extracted", **told.written)]
+    if told.usage["calls"] or told.usage["reused"]:
+        shown.append(t("note.spent", **{key: value for key, value in told.usage.items() if key != "reused"}))
+    return shown
+
+
 def conflict_text(conflict: dict[str, Any]) -> str:
     """Return what was not taken over from an export, why, and what to do."""
     facts, reason = dict(conflict["facts"]), conflict["reason"]
@@ -185,15 +229,17 @@ def conflict_text(conflict: dict[str, Any]) -> str:
 def batch_plain(app: App, batch: Batch) -> dict[str, Any]:
     """Return the JSON object of a batch: the sums over its jobs, and the jobs."""
     shown = [plain(app, job) for job in batch.jobs]
+    handed_out = [one["children"] for one in shown if "children" in one]
     usage = {
-        name: sum(one["usage"].get(name, 0) for one in shown)
+        name: sum(one["usage"].get(name, 0) for one in (*shown, *handed_out))
         for name in ("calls", "reused", "prompt_tokens", "completion_tokens")
     }
+    written = {name: number + sum(one[name] for one in handed_out) for name, number in batch.written().items()}
     return {
         "batch_id": batch.id,
         "states": batch.count("state"),
         "outcomes": batch.count("outcome"),
-        **batch.written(),
+        **written,
         "usage": usage,
         "jobs": shown,
     }
@@ -201,11 +247,12 @@ def batch_plain(app: App, batch: Batch) -> dict[str, Any]:
 
 def batch_lines(app: App, batch: Batch) -> list[str]:
     """Return a batch for people: its jobs by state, what they wrote and cost, and a line for each."""
-    usage = batch_plain(app, batch)["usage"]
+    sums = batch_plain(app, batch)
+    usage = sums["usage"]
     shown = [
         t("label.batch", id=batch.id),
         t("note.job_counts", counts=state_counts(batch.count("state"))),
-        t("done.extracted", **batch.written()),
+        t("done.extracted", **{name: sums[name] for name in batch.written()}),
     ]
     if usage["calls"]:
         shown.append(t("note.spent", **{key: value for key, value in usage.items() if key != "reused"}))

@@ -8,17 +8,16 @@ import typer
 
 from mex_pipeline import messages
 from mex_pipeline.app import App
-from mex_pipeline.bootstrap import run_job_here
-from mex_pipeline.cli import enqueue, job_view, output, progress, reasons
-from mex_pipeline.cli.job_view import exit_code
+from mex_pipeline.cli import enqueue, job_view, output, progress, reasons, run_here
+from mex_pipeline.cli.job_view import code_of
 from mex_pipeline.cli.options import JsonOption, LangOption, session, t
 from mex_pipeline.clock import iso_of_millis, millis, parse_moment, parse_span
-from mex_pipeline.domain.job import Job, JobState
+from mex_pipeline.domain.job import Job, JobState, Trigger
 from mex_pipeline.errors import InvalidInput, MexError
-from mex_pipeline.services import answers_kept, job_control, jobs, workers
+from mex_pipeline.services import answers_kept, children, job_control, jobs, workers
 from mex_pipeline.services.job_control import Batch
+from mex_pipeline.services.jobs import Request
 from mex_pipeline.services.rescue import rescue_dead
-from mex_pipeline.services.results import SubmittedBatch
 
 Id = Annotated[str, typer.Argument(metavar="ID", help=t("help.job_ids"))]
 Ids = Annotated[list[str], typer.Argument(metavar="ID...", help=t("help.job_ids"))]
@@ -84,7 +83,8 @@ def wait(
         found = [job_control.find(app, one) for one in identifiers]
         wanted = _members(found)
         is_over = all(job_control.is_over(app, job) for job in wanted)
-        if any(job.state.is_waiting for job in wanted) and not is_over and not workers.will_run(app):
+        waits = any(job.state.is_waiting or children.unfinished(app.db, job) for job in wanted)
+        if waits and not is_over and not workers.will_run(app):
             output.note(t(f"note.worker_{workers.ensure_running(app)}", id=" ".join(identifiers)))
         if not is_over or output.wants_json():
             reasons.note_pauses(app)
@@ -95,8 +95,9 @@ def wait(
         output.emit(shown[0] if is_one else shown, _ended_lines(app, found, [job for job, _ in ended]))
         for job, done in ended:
             if not done:
-                output.note(t("note.wait_over", id=job.id, state=t(f"state.{job.state}")))
-        raise typer.Exit(max(exit_code(job) if done else 2 for job, done in ended))
+                state = children.as_it_stands(app, job).state
+                output.note(t("note.wait_over", id=job.id, state=t(f"state.{state}")))
+        raise typer.Exit(max(code_of(app, job) if done else 2 for job, done in ended))
 
 
 def _members(found: Iterable[Job | Batch]) -> list[Job]:
@@ -123,6 +124,10 @@ def cancel(
     with session() as app:
         rescue_dead(app)
         states = tuple(sorted(job_control.UNFINISHED))
+        for one in _named(app, identifiers or (), job_control.UNFINISHED):
+            stay = len(children.unfinished(app.db, one)) if isinstance(one, Job) else 0
+            if stay and isinstance(one, Job):
+                output.note(t("note.children_stay", id=one.id, count=stay))
         done, code = _each(
             _named(app, identifiers, job_control.UNFINISHED)
             if identifiers
@@ -147,7 +152,7 @@ def retry(
     with session() as app:
         rescue_dead(app)
         done, code = _each(
-            _named(app, identifiers, job_control.STOPPED)
+            [one for job in _named(app, identifiers, job_control.STOPPED) for one in _failed_of(app, job)]
             if identifiers
             else job_control.page(app, states=(JobState.FAILED,), outcome=outcome, limit=jobs.MAX_LIMIT),
             lambda job: jobs.retry(app, job.id),
@@ -180,6 +185,14 @@ def _named(app: App, identifiers: Sequence[str], states: frozenset[JobState]) ->
     return meant
 
 
+def _failed_of(app: App, job: Job | MexError) -> list[Job | MexError]:
+    """What of a job is to be done again: of an archive its conversations that failed, too, and them alone if it went well."""
+    if isinstance(job, MexError):
+        return [job]
+    failed: list[Job | MexError] = [one for one in children.failed(app.db, job) if one.id != job.id]
+    return [job, *failed] if job.state in job_control.STOPPED or not failed else failed
+
+
 def _each(meant: Sequence[Job | MexError], act: Callable[[Job], Job]) -> tuple[list[Job], int]:
     """Do something with each job; (jobs as they are now, worst exit code).
 
@@ -206,13 +219,25 @@ def _none(code: int) -> list[str]:
     return [] if code else [t("note.jobs_empty")]
 
 
+def ask(app: App, asked: Sequence[Request], trigger: Trigger) -> None:
+    """Queue what was asked for, as a batch when it is several jobs, and see it through as the trigger says."""
+    in_background = trigger is not Trigger.FOREGROUND
+    if len(asked) == 1:
+        job, merged = jobs.submit(app, asked[0], trigger=trigger)
+        carry_out(app, job, merged=merged, in_background=in_background)
+    else:
+        batch, submitted = jobs.submit_all(app, asked, trigger=trigger)
+        carry_out_batch(app, batch, submitted, in_background=in_background)
+
+
 def carry_out(app: App, job: Job, *, merged: bool, in_background: bool) -> None:
     """Leave a submitted job to a worker, or run it here, and show how it went; exits with its code (product C1, D2)."""
     if in_background:
         enqueue.announce(app, job, merged=merged)
         return
     try:
-        run_job_here(app, job.id)
+        with progress.bars(int(job.kind == jobs.ARCHIVE)) as tell:
+            run_here.whole(app, job.id, tell)
     finally:
         _leave_the_rest(app)
     _finish(app, jobs.get(app.db, job.id))
@@ -221,19 +246,14 @@ def carry_out(app: App, job: Job, *, merged: bool, in_background: bool) -> None:
 def carry_out_batch(app: App, batch_id: str, submitted: Sequence[tuple[Job, bool]], *, in_background: bool) -> None:
     """The same for the jobs of a batch, in the foreground one after the other; exits with the worst code."""
     if in_background:
-        reasons.note_pauses(app)
-        shown = SubmittedBatch(batch_id, tuple(submitted), workers.ensure_running(app))
-        said = t("done.batch_queued", id=batch_id, count=len(submitted))
-        output.emit(shown.to_plain(), [said, t(f"note.worker_{shown.worker}", id=batch_id)])
+        enqueue.announce_batch(app, batch_id, submitted)
         return
     waiting = [job for job, _ in submitted]
     try:
-        for number in range(1, len(submitted) + 1):
-            if not output.wants_json():
-                place = t("note.batch_step", number=number, total=len(submitted), source=job_view.source(waiting[0]))
-                output.note(place)
-            run_job_here(app, waiting[0].id)
-            waiting.pop(0)
+        with progress.steps(len(waiting), t("note.running_jobs")) as step:
+            for job, _ in step(submitted):
+                run_here.whole(app, job.id)
+                waiting.remove(job)
     except BaseException:
         for job in waiting:
             jobs.give_up(app, job.id, "user")
@@ -242,7 +262,7 @@ def carry_out_batch(app: App, batch_id: str, submitted: Sequence[tuple[Job, bool
         _leave_the_rest(app)
     ran = job_control.batch(app, batch_id)
     output.emit(job_view.batch_plain(app, ran), job_view.batch_lines(app, ran))
-    raise typer.Exit(max(exit_code(job) for job in ran.jobs))
+    raise typer.Exit(max(code_of(app, job) for job in ran.jobs))
 
 
 def _leave_the_rest(app: App) -> None:
@@ -253,11 +273,12 @@ def _leave_the_rest(app: App) -> None:
 
 def _finish(app: App, job: Job) -> None:
     """Show how a foreground job went and exit with its code."""
-    if job.state is JobState.SUCCEEDED or output.wants_json():
+    if job.state is JobState.SUCCEEDED or job.kind == jobs.ARCHIVE or output.wants_json():
         output.emit(job_view.plain(app, job), job_view.summary(app, job))
-    if job.state is not JobState.SUCCEEDED:
-        _complain(app, job)
-    raise typer.Exit(exit_code(job))
+    bad = [job] if job.state is not JobState.SUCCEEDED else children.failed(app.db, job, limit=1)
+    if bad:
+        _complain(app, bad[0])
+    raise typer.Exit(code_of(app, job))
 
 
 def _complain(app: App, job: Job) -> None:

@@ -17,9 +17,9 @@ from mex_pipeline.cli.options import (
     t,
     writer,
 )
-from mex_pipeline.domain.memory import Confidence
+from mex_pipeline.domain.memory import Confidence, Memory
 from mex_pipeline.errors import InvalidInput
-from mex_pipeline.services import memories
+from mex_pipeline.services import hygiene, memories
 from mex_pipeline.services.results import history_plain, memory_plain, source_plain
 
 
@@ -46,6 +46,7 @@ def add(
             since=since,
             actor=actor,
         )
+        _note_hygiene(content, memory)
         if memories.is_past(app, memory):
             output.note(t("note.expires_in_past"))
         output.emit(
@@ -74,12 +75,25 @@ def update(
             clear_expires=clear_expires,
             actor=actor,
         )
+        _note_hygiene(content, memory)
         if memories.is_past(app, memory):
             output.note(t("note.expires_in_past"))
         output.emit(
             memory_plain(memory),
             [t("done.updated", id=memory.id, content=memory_text.content_text(memory, app.schema))],
         )
+
+
+def _note_hygiene(content: str | None, memory: Memory) -> None:
+    """Tell what of a typed content was left out or replaced, and which secret now stands in the database (product F2)."""
+    if content is None:
+        return
+    if hygiene.is_partly_private(content):
+        output.note(t("note.private_left_out"))
+    if stored := hygiene.secrets_in(memory.content):
+        output.note(t("note.secret_stored", kinds=", ".join(stored)))
+    if replaced := hygiene.replaced_in(content, memory.content):
+        output.note(t("note.secret_replaced", kinds=", ".join(replaced)))
 
 
 def get(

@@ -62,15 +62,11 @@ def import_file(
         raise UserError("agent_cannot_restore")
     with session() as app:
         trigger = Trigger.COMMAND if in_background else Trigger.FOREGROUND
-        if len(files) > 1:
-            batch, submitted = transfer.submit_extracts(app, files, adapter=adapter, subject=subject, trigger=trigger)
-            jobs_cli.carry_out_batch(app, batch, submitted, in_background=in_background)
+        if mode == "extract":
+            jobs_cli.ask(app, transfer.extractions(files, adapter=adapter, subject=subject), trigger)
             return
         (file,) = files
-        if mode == "restore":
-            job, merged = transfer.submit_restore(app, file, on_conflict=on_conflict, trigger=trigger)
-        else:
-            job, merged = transfer.submit_extract(app, file, adapter=adapter, subject=subject, trigger=trigger)
+        job, merged = transfer.submit_restore(app, file, on_conflict=on_conflict, trigger=trigger)
         jobs_cli.carry_out(app, job, merged=merged, in_background=in_background)
 
 

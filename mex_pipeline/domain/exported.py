@@ -82,6 +82,16 @@ def _times(value: Any) -> int:
     return max(1, _number(value))
 
 
+def _place(value: Any) -> int:
+    """The order of a kept turn; exports of meX before structure version 8 have none."""
+    return 0 if value is None else _number(value)
+
+
+def _purged(value: Any) -> bool:
+    """The mark of what was forgotten for good; exports of meX before structure version 8 have none."""
+    return value is not None and _flag(value)
+
+
 def _flag(value: Any) -> bool:
     if not isinstance(value, bool) and not (isinstance(value, int) and value in (0, 1)):
         raise ValueError
@@ -154,7 +164,7 @@ TURNS = Section(
         "agent": _text, "key": _text, "session_id": _maybe(_text), "message_id": _maybe(_text),
         "source_file": _maybe(_text), "project": _maybe(_text), "role": _one_of(("user", "assistant")),
         "kind": _text, "said_at": _maybe(_time),
-        "text": _text, "job_id": _maybe(_text), "kept_at": _time,
+        "text": _text, "job_id": _maybe(_text), "kept_at": _time, "position": _place, "previous_key": _maybe(_text),
     },
 )  # fmt: skip
 APART = (
@@ -167,7 +177,10 @@ APART = (
     ),
     Section(
         "seen_messages",
-        {"agent": _text, "key": _text, "extractor": _EXTRACTOR, "job_id": _text, "seen_at": _number},
+        {
+            "agent": _text, "key": _text, "extractor": _EXTRACTOR, "job_id": _text, "seen_at": _number,
+            "purged": _purged,
+        },
     ),
     Section(
         "llm_usage",

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -29,7 +29,8 @@ _TOO_SHORT = 4
 class Doomed:
     """Memories that go for good: their ids, every word they held, and the messages and sessions that said it.
 
-    `messages` are (agent, message key), `sessions` (agent, session id).
+    `messages` are (agent, message key), `sessions` (agent, session id, else the file or job). `shared` are the messages
+    on which other memories rest: a kept turn that says more than what goes stays, without it.
     """
 
     ids: frozenset[str] = frozenset()
@@ -39,6 +40,7 @@ class Doomed:
     slots: frozenset[tuple[str, str]] = frozenset()
     files: frozenset[str] = frozenset()
     jobs: frozenset[str] = frozenset()
+    shared: frozenset[tuple[str, str]] = frozenset()
 
     def __or__(self, other: "Doomed") -> "Doomed":
         """Return both together."""
@@ -50,6 +52,7 @@ class Doomed:
             self.slots | other.slots,
             self.files | other.files,
             self.jobs | other.jobs,
+            self.shared | other.shared,
         )
 
 
@@ -63,7 +66,7 @@ def doomed(ids: Iterable[str], rows: Iterable[Mapping[str, Any]]) -> Doomed:
         frozenset(ids),
         frozenset(word.strip() for row in found for word in _spoken(row) if word.strip()),
         frozenset(_pairs(found, "message_key")),
-        frozenset(_pairs(found, "session_id")),
+        frozenset((row["agent"], _session(row)) for row in found if row.get("agent") and _session(row)),
         frozenset((row["topic"], row["sub_topic"]) for row in found if row.get("sub_topic")),
         frozenset(row["source_file"] for row in found if row.get("source_file")),
         frozenset(row["job_id"] for row in found if row.get("job_id")),
@@ -75,6 +78,11 @@ def _spoken(row: Mapping[str, Any]) -> Iterator[str]:
     for name in ("before", "after"):
         state = json.loads(row[name]) if row.get(name) else {}
         yield from (state[key] for key in _SPOKEN if isinstance(state.get(key), str))
+
+
+def _session(row: Mapping[str, Any]) -> Any:
+    """The session of a source or a kept turn, else what stands for it."""
+    return row.get("session_id") or row.get("source_file") or row.get("job_id")
 
 
 def _pairs(rows: Iterable[Mapping[str, Any]], column: str) -> Iterator[tuple[str, str]]:
@@ -156,14 +164,15 @@ def without(value: Any, gone: Doomed, *, is_free: bool = False) -> Any:
 
 def pruned(value: Any, gone: Doomed) -> tuple[Any, int]:
     """Return an export's JSON without the memories and all that names them, and how many objects that concerned."""
+    if isinstance(value, list) and value and all(_is_turn(item) for item in value):
+        changed = turns_without(value, gone)
+        left = [turn | {"text": changed.get(at, turn["text"])} for at, turn in enumerate(value)]
+        return [turn for turn in left if turn["text"] is not None], len(changed)
     if isinstance(value, list):
         kept = [pruned(item, gone) for item in value if not _names(item, gone)]
         return [item for item, _ in kept], len(value) - len(kept) + sum(count for _, count in kept)
     if not isinstance(value, dict):
         return value, 0
-    if isinstance(value.get("text"), str) and "role" in value:
-        text = turn_without(value, gone)
-        return value | {"text": text}, int(text != value["text"])
     children = {key: pruned(item, gone) for key, item in value.items() if not _is_one_of(key, gone.ids)}
     count = len(value) - len(children) + sum(count for _, count in children.values())
     return {key: item for key, (item, _) in children.items()}, count
@@ -178,17 +187,55 @@ def _is_one_of(given: Any, ids: Iterable[str]) -> bool:
     return isinstance(given, str) and given.lower().replace("-", "") in {one.replace("-", "") for one in ids}
 
 
-def turn_without(turn: Mapping[str, Any], gone: Doomed) -> str:
-    """Return a kept turn's text with the words blanked, in the sessions that said them.
+def _is_turn(item: Any) -> bool:
+    return isinstance(item, dict) and isinstance(item.get("text"), str) and "role" in item and "key" in item
 
-    A turn that a source names but that tells the fact in other words is blanked as a whole.
+
+def shared_messages(sources: Iterable[Mapping[str, Any]], ids: frozenset[str]) -> frozenset[tuple[str, str]]:
+    """Return the (agent, message key) on which memories rest that stay, from rows of sources."""
+    return frozenset(_pairs([row for row in sources if not _is_one_of(row.get("memory_id"), ids)], "message_key"))
+
+
+def turns_without(turns: Sequence[Mapping[str, Any]], gone: Doomed) -> dict[int, str | None]:
+    """Return what becomes of kept turns, by their index: a text with blanks, None for one that goes; the rest stays.
+
+    A turn that said it goes, unless another memory rests on it too: then only the words are blanked, all of its text
+    when it says them in other words. So are they in the other turns of the session. What the assistant said right
+    before and after a turn that goes may tell it again in its own words, and goes with it, unless it stands beside a
+    turn on which another memory rests.
     """
-    text = str(turn["text"])
-    is_source = (turn.get("agent"), turn.get("key")) in gone.messages
-    if not is_source and (turn.get("agent"), turn.get("session_id")) not in gone.sessions:
-        return text
-    left = blanked(text, gone.words)
-    return " " * len(text) if is_source and left == text else left
+    names = [(turn.get("agent"), turn.get("key")) for turn in turns]
+    beside = _neighbours(turns)
+    stays = {at for at, name in enumerate(names) if name in gone.shared}
+    goes = {at for at, name in enumerate(names) if name in gone.messages} - stays
+    told_again = {
+        at
+        for at, turn in enumerate(turns)
+        if turn.get("role") == "assistant" and beside[at] & goes and not (beside[at] | {at}) & stays
+    }
+    changed: dict[int, str | None] = dict.fromkeys(goes | told_again)
+    for at, turn in enumerate(turns):
+        is_source = names[at] in gone.messages
+        if at in changed or not (is_source or (turn.get("agent"), _session(turn)) in gone.sessions):
+            continue
+        text = str(turn["text"])
+        left = blanked(text, gone.words)
+        left = " " * len(text) if is_source and left == text else left
+        if left != text:
+            changed[at] = left if left.strip() else None
+    return changed
+
+
+def _neighbours(turns: Sequence[Mapping[str, Any]]) -> list[set[int]]:
+    """The indexes of the turns right before and after each one in its source; older structures do not tell."""
+    index = {(turn.get("agent"), turn.get("key")): at for at, turn in enumerate(turns)}
+    found: list[set[int]] = [set() for _ in turns]
+    for at, turn in enumerate(turns):
+        before = index.get((turn.get("agent"), turn.get("previous_key")))
+        if before is not None:
+            found[at].add(before)
+            found[before].add(at)
+    return found
 
 
 def array_without(text: str, words: frozenset[str]) -> str | None:

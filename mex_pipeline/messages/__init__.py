@@ -58,13 +58,16 @@ def _texts(file: str, language: Language) -> dict[str, str]:
 _JOBS = frozenset(
     ("state", "outcome", "skipped", "reason", "stage", "happened", "standing", "missed", "verify", "log", "stats")
 )
-_FILES = ("", "jobs_", "errors_", "errors_llm_", "help_")
+_TURNS = frozenset(("source", "turns"))
+_FILES = ("", "jobs_", "turns_", "errors_", "errors_llm_", "help_")
 
 
 def _file_of(name: str) -> str:
     family, _, rest = name.partition(".")
     if family in ("error", "hint"):
         return "errors_llm_" if rest.startswith("llm_") else "errors_"
+    if family in _TURNS:
+        return "turns_"
     return "help_" if family == "help" else "jobs_" if family in _JOBS else ""
 
 

@@ -15,10 +15,13 @@ from mex_pipeline.domain.memory import Confidence, Memory
 from mex_pipeline.domain.reconcile import Snapshot, reconcile
 from mex_pipeline.domain.text import normalised
 from mex_pipeline.errors import LeaseLost, SourceGone, SourceUnreadable
+from mex_pipeline.redaction.redact import kinds
 from mex_pipeline.services.reading import Reading
+from mex_pipeline.services.rereading import still_new
 from mex_pipeline.services.results import discarded_plain, memory_plain
 from mex_pipeline.services.thinking import Thought
 from mex_pipeline.services.transcripts import look
+from mex_pipeline.services.turns import to_keep
 from mex_pipeline.store import changes, cursors, jobs, memories, sources, usage
 from mex_pipeline.store.async_database import AsyncDatabase
 from mex_pipeline.store.sql import Statement
@@ -36,12 +39,16 @@ async def commit(app: AsyncApp, job: Job, reading: Reading, thought: Thought, *,
     moment = app.clock.now()
     now, at = iso(moment), millis(moment)
     async with app.db.transaction() as tx:
-        candidates, late = await _not_taken(tx, reading, thought.candidates, app.extractor.kind)
+        if reading.is_again:
+            candidates, late = await still_new(tx, reading, thought.candidates, app.schema, now)
+        else:
+            candidates, late = await _not_taken(tx, reading, thought.candidates, app.extractor.kind)
         snapshot = await _snapshot(tx, reading, candidates, now)
         decided = reconcile(candidates, snapshot, app.schema, now=now, new_id=new_id)
         discarded = (*thought.discarded, *late, *decided.discarded)
         faults.point("commit_begun")
         await tx.run(*changes.statements(decided, now=now, job_id=job.id))
+        await tx.run(*await to_keep(tx, reading, app.settings.keep.turns, job_id=job.id, now=now))
         faults.point("memories_written")
         await tx.run(*_progress_of_source(app, job, reading, now, at))
         spent = await tx.first(usage.of_job(job.id)) or {}
@@ -75,7 +82,7 @@ async def _not_taken(
 async def _snapshot(tx: AsyncDatabase, reading: Reading, candidates: list[Candidate], now: str) -> Snapshot:
     slots = {one.slot for one in candidates if one.slot is not None}
     told: list[tuple[str, str]] = []
-    if reading.key is not None:
+    if reading.key is not None or reading.is_again:
         keys = {one.source.message_key for one in candidates if one.source and one.source.message_key}
         told = await tx.all(sources.yielded(reading.transcript.agent, keys))
     return Snapshot(
@@ -88,9 +95,10 @@ async def _snapshot(tx: AsyncDatabase, reading: Reading, candidates: list[Candid
 def _progress_of_source(app: AsyncApp, job: Job, reading: Reading, now: str, at: int) -> list[Statement]:
     """The cursor, the seen messages, and the end of the replies that were kept for this job."""
     done = [usage.drop_replies(job.lock_key)] if job.lock_key else []
-    if not reading.moves_cursor:
-        return done
     transcript, kind = reading.transcript, app.extractor.kind
+    marks = [cursors.mark_seen(transcript.agent, turn.key, kind, job.id, at) for turn in reading.new]
+    if not reading.moves_cursor:
+        return [*marks, *done] if reading.is_again else done
     advance = cursors.advance(
         str(reading.key),
         kind,
@@ -101,7 +109,6 @@ def _progress_of_source(app: AsyncApp, job: Job, reading: Reading, now: str, at:
         project=transcript.project,
         now=now,
     )
-    marks = [cursors.mark_seen(transcript.agent, turn.key, kind, job.id, at) for turn in reading.new]
     return [advance, *marks, *done]
 
 
@@ -188,6 +195,7 @@ def _result(
             "assistant": roles.count("assistant"),
             "dropped": dict(sorted(reading.transcript.dropped.items())),
         },
+        "redacted": kinds(turn.text for turn in reading.new),
         "known_withheld": withheld,
     }
 

@@ -9,6 +9,7 @@ from mex_pipeline.clock import iso_of_millis
 from mex_pipeline.domain.job import MAX_BAD_OUTPUTS, MAX_CRASHES, Ending, Job, JobState, Outcome, backoff_ms
 from mex_pipeline.errors import (
     DatabaseBusy,
+    InvalidInput,
     LLMBadReply,
     LLMRejected,
     LLMUnavailable,
@@ -42,7 +43,8 @@ def for_error(error: MexError, job: Job, now: int) -> Ending:
     outcome = _outcome(error)
     said = record(error, job, now)
     final = Ending(JobState.FAILED, error.code, outcome, error=said, bad_output=isinstance(error, LLMBadReply))
-    if job.is_foreground or isinstance(error, SourceGone | SourceFormat | SourceUnreadable):
+    is_busy = error.code == "source_busy"  # another program's lock on its own database passes
+    if job.is_foreground or (isinstance(error, SourceGone | SourceFormat | SourceUnreadable) and not is_busy):
         return final
     if error.code in PAUSED_REASONS:
         return Ending(JobState.QUEUED, error.code, available_at=now, gives_back=True, error=said)
@@ -57,7 +59,7 @@ def for_error(error: MexError, job: Job, now: int) -> Ending:
     if isinstance(error, DatabaseBusy):
         return Ending(JobState.RETRYING, "database_busy", available_at=now + 5_000, gives_back=True, error=said)
     bad_outputs = job.bad_outputs + int(isinstance(error, LLMBadReply))
-    if not error.retryable or job.attempt >= job.max_attempts or bad_outputs >= MAX_BAD_OUTPUTS:
+    if not (error.retryable or is_busy) or job.attempt >= job.max_attempts or bad_outputs >= MAX_BAD_OUTPUTS:
         return final
     wait = max(_scaled(backoff_ms(job.attempt, random.random())), asked_for)
     reason = "rate_limit" if error.code == "llm_rate_limited" else "error"
@@ -92,7 +94,7 @@ def for_crash(job: Job, now: int, *, how: str) -> Ending:
 def _outcome(error: MexError) -> Outcome:
     if isinstance(error, SourceGone | SourceUnreadable):
         return Outcome.SOURCE_GONE
-    if isinstance(error, SourceFormat | LLMBadReply):
+    if isinstance(error, SourceFormat | LLMBadReply | InvalidInput):
         return Outcome.UNPARSEABLE
     return Outcome.LLM_ERROR if isinstance(error, LLMRejected | LLMUnavailable) else Outcome.POISON
 

@@ -1,9 +1,13 @@
 """What an extraction would send, without sending it (product C10)."""
 
+from __future__ import annotations
+
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from mex_pipeline.adapters import registry
 from mex_pipeline.adapters.plain import parse_plain
 from mex_pipeline.adapters.port import Adapter
 from mex_pipeline.app import App
@@ -11,8 +15,12 @@ from mex_pipeline.domain.budget import estimate_tokens
 from mex_pipeline.domain.chunks import cut
 from mex_pipeline.domain.conversation import Cursor, Turn, settled
 from mex_pipeline.domain.source_key import SourceKey
+from mex_pipeline.errors import ExternalError
+from mex_pipeline.services.conversations import stream
 from mex_pipeline.services.extractor import ExtractorKind
-from mex_pipeline.services.files import adapter_for, require_file
+from mex_pipeline.services.files import key_of
+from mex_pipeline.services.jobs import ARCHIVE, Request
+from mex_pipeline.services.requests import for_file
 from mex_pipeline.services.transcripts import read
 from mex_pipeline.store import cursors
 
@@ -21,39 +29,74 @@ from mex_pipeline.store import cursors
 class Estimate:
     """New turns, their estimated tokens (the prompt around them not counted), and calls that would be made."""
 
-    turns: int
-    user_turns: int
-    tokens: int
-    calls: int
+    turns: int = 0
+    user_turns: int = 0
+    tokens: int = 0
+    calls: int = 0
+
+    def __add__(self, other: Estimate) -> Estimate:
+        """Return what both cost together."""
+        return Estimate(*(getattr(self, name) + getattr(other, name) for name in self.__slots__))
 
     def to_plain(self) -> dict[str, Any]:
         """Return the JSON object."""
         return asdict(self)
 
 
-def of_file(app: App, path: Path, *, adapter: str | None) -> Estimate:
-    """Return what extracting the file would cost now."""
-    real = require_file(path)
-    return of_source(app, SourceKey(real), adapter_for(adapter, real))
+def of_file(app: App, path: Path, *, adapter: str | None, session: str | None = None) -> tuple[int, Estimate]:
+    """Return how many conversations of the file would be extracted now, and what all of them together would cost.
+
+    Raises as `requests.for_file`.
+    """
+    asked = for_file(path, adapter=adapter, subject="user", session=session)
+    costs: list[Estimate] = []
+    for request in asked:
+        try:
+            costs += _of(app, request)
+        except ExternalError:
+            if len(asked) == 1:
+                raise  # of several sessions one that cannot be read fails alone
+    return len(costs), sum(costs, start=Estimate())
+
+
+def _of(app: App, asked: Request) -> Iterator[Estimate]:
+    """What each conversation costs of which something is new; a source that is no export is one in any case."""
+    adapter, key = registry.find(asked.payload["adapter"]), key_of(asked.payload)
+    if asked.kind != ARCHIVE:
+        yield of_source(app, key, adapter)
+        return
+    for one in stream(adapter, key.path):
+        if one.session_id is None or key.session not in (None, one.session_id):
+            continue
+        seen = app.db.all(cursors.seen(one.agent, [turn.key for turn in one.turns], serving(app)))
+        cost = of_turns(app, one.turns, frozenset(turn.key for turn in one.turns) - frozenset(seen))
+        if cost.user_turns:
+            yield cost
+
+
+def serving(app: App) -> ExtractorKind:
+    """Return which extractor serves now."""
+    return "model" if app.settings.llm.is_configured else "rules"
 
 
 def of_source(app: App, key: SourceKey, adapter: Adapter) -> Estimate:
     """Return what extracting a source would cost now; raises SourceGone, SourceUnreadable, SourceFormat."""
-    kind: ExtractorKind = "model" if app.settings.llm.is_configured else "rules"
+    kind = serving(app)
     since = app.db.first(cursors.position(str(key), kind, adapter.name)) or Cursor()
     transcript = read(key, adapter, since, quiet_seconds=app.settings.extraction.quiet_seconds)
     turns = settled(transcript)
     seen = set(app.db.all(cursors.seen(transcript.agent, [turn.key for turn in turns], kind)))
-    return _of(app, turns, frozenset(turn.key for turn in turns if turn.key not in seen))
+    return of_turns(app, turns, frozenset(turn.key for turn in turns if turn.key not in seen))
 
 
 def of_text(app: App, text: str) -> Estimate:
     """Return what extracting the text would cost."""
     turns = parse_plain(text).turns
-    return _of(app, turns, frozenset(turn.key for turn in turns))
+    return of_turns(app, turns, frozenset(turn.key for turn in turns))
 
 
-def _of(app: App, turns: tuple[Turn, ...], new: frozenset[str]) -> Estimate:
+def of_turns(app: App, turns: tuple[Turn, ...], new: frozenset[str]) -> Estimate:
+    """Return what extracting those of the turns would cost whose keys are `new`."""
     chunks = cut(turns, new, app.settings.extraction.chunk_tokens)
     sent = [turn for chunk in chunks for _, turn, _ in chunk.numbered]
     return Estimate(

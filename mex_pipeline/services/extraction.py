@@ -15,14 +15,16 @@ from mex_pipeline.domain.candidate import About
 from mex_pipeline.domain.evidence import Origin
 from mex_pipeline.domain.job import Ending, Job, JobState
 from mex_pipeline.errors import ExternalError, LeaseLost, MexError
-from mex_pipeline.services import async_endings, endings
+from mex_pipeline.redaction.redact import redacted
+from mex_pipeline.services import archives, async_endings, endings
 from mex_pipeline.services.commit import commit
 from mex_pipeline.services.deadlines import patience
 from mex_pipeline.services.extractor import Task
 from mex_pipeline.services.heartbeat import Interrupted, Runs
-from mex_pipeline.services.jobs import RESTORE
+from mex_pipeline.services.jobs import AGAIN, ARCHIVE, EXTRACT, RESTORE
 from mex_pipeline.services.pauses import endpoint_scope
 from mex_pipeline.services.reading import Reading, read_source
+from mex_pipeline.services.rereading import read_again
 from mex_pipeline.services.restoring import restore
 from mex_pipeline.services.slots import is_suspect
 from mex_pipeline.services.thinking import Asked, Thought, judge, think
@@ -48,6 +50,7 @@ async def execute(app: AsyncApp, job_id: str, runs: Runs) -> bool:
         faults.point("ended")
         if ending is not None and not await _leave(app, job, ending, endpoint, runs):
             await _forget_replies(app, job)
+        await archives.wake(app, job)
     except asyncio.CancelledError:
         # In a worker's thread nobody cancels a run but an event loop that SystemExit ends: that is a crash.
         if not runs.slots.is_held():
@@ -105,7 +108,7 @@ async def _forget_replies(app: AsyncApp, job: Job) -> None:
 async def _ending(app: AsyncApp, job: Job, runs: Runs) -> Ending | None:
     """Do the work; None when the commit has ended the job itself, or nothing may be written any more."""
     try:
-        await runs.guard(job, restore(app, job) if job.kind == RESTORE else _run(app, job, runs))
+        return await runs.guard(job, _work(app, job, runs))
     except Interrupted as stop:
         if stop.why == "hands_off":
             return None
@@ -121,11 +124,21 @@ async def _ending(app: AsyncApp, job: Job, runs: Runs) -> Ending | None:
         return endings.for_error(error, job, _now(app))
     except Exception as error:  # noqa: BLE001 - a fault of ours must end the job, not the worker
         return endings.for_error(MexError("internal", kind=type(error).__name__), job, _now(app))
+
+
+async def _work(app: AsyncApp, job: Job, runs: Runs) -> Ending | None:
+    """What a job of this kind does; an ending is returned by one that has to come back."""
+    if job.kind == RESTORE:
+        await restore(app, job)
+    elif job.kind == ARCHIVE:
+        return await archives.hand_out(app, job, runs)
+    else:
+        await _run(app, job, runs)
     return None
 
 
 async def _run(app: AsyncApp, job: Job, runs: Runs) -> None:
-    reading = await read_source(app, job)
+    reading = await (read_again if job.kind == AGAIN else read_source)(app, job)
     faults.point("read")
     runs.progressed(job)
     if not reading.chunks:
@@ -160,8 +173,9 @@ async def _run(app: AsyncApp, job: Job, runs: Runs) -> None:
     )
     about = About.OTHER if job.payload.get("subject") == "other" else None
     # In a thread: on a huge session the checks take seconds, and a cancel must be heard meanwhile.
+    redact = app.settings.privacy.redact_secrets
     thought = await asyncio.to_thread(
-        judge, heard, app.schema, origin=origin, examples=app.extractor.examples, about=about
+        judge, heard, app.schema, origin=origin, examples=app.extractor.examples, about=about, redact=redact
     )
     await _commit(app, job, reading, thought, withheld)
 
@@ -185,15 +199,22 @@ async def _gather(app: AsyncApp, job: Job, reading: Reading) -> tuple[tuple[Aske
         near = {key for key, own in words.items() if own and len(own & said) * 2 >= len(own)}
         shown = known.select(active, records, near, app.schema, app.settings.extraction.known_tokens)
         withheld = max(withheld, shown.withheld)
+        lines = shown.lines
+        if app.settings.privacy.redact_secrets:  # a person may have stored one
+            lines = await asyncio.to_thread(_without_secrets, lines)
         task = Task(
             job_id=job.id,
             source_file=job.lock_key or job.id,
-            purpose=job.kind,
+            purpose=EXTRACT if job.kind == AGAIN else job.kind,
             today=today,
-            known=shown.lines,
+            known=lines,
         )
         asked.append(Asked(chunk, task, shown.values))
     return tuple(asked), withheld
+
+
+def _without_secrets(lines: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(redacted(line) for line in lines)
 
 
 def _today(app: AsyncApp) -> str:

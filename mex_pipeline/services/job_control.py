@@ -12,7 +12,7 @@ from mex_pipeline.clock import iso_of_millis, millis
 from mex_pipeline.domain.ids import require_prefix
 from mex_pipeline.domain.job import FINAL, WAITING, Job, JobState, Outcome
 from mex_pipeline.errors import InvalidInput, NotFound
-from mex_pipeline.services import jobs, workers
+from mex_pipeline.services import children, jobs, workers
 from mex_pipeline.services.rescue import rescue_dead
 from mex_pipeline.store import job_reports
 from mex_pipeline.store import jobs as job_rows
@@ -20,7 +20,7 @@ from mex_pipeline.store.database import Database
 
 UNFINISHED = WAITING | {JobState.RUNNING}
 STOPPED = frozenset({JobState.FAILED, JobState.CANCELLED})
-KINDS = (jobs.EXTRACT, jobs.IMPORT, jobs.RESTORE)
+KINDS = (jobs.EXTRACT, jobs.IMPORT, jobs.RESTORE, jobs.ARCHIVE, jobs.AGAIN)
 _LOOK_SECONDS, _LONGEST_LOOK_SECONDS = 0.05, 0.5
 
 
@@ -47,10 +47,15 @@ class Batch:
 
 
 def find(app: App, identifier: str) -> Job | Batch:
-    """Return the job or the batch of an id or prefix; raises NotFound (`job_not_found`, `ambiguous_id`)."""
+    """Return the job or the batch of an id or prefix; raises NotFound (`job_not_found`, `ambiguous_id`).
+
+    The conversations of an archive are a batch of its id: that id is the archive's job.
+    """
     prefix = require_prefix(identifier)
-    found: list[Job | Batch] = [*app.db.all(job_rows.by_prefix(prefix))]
-    found += [batch(app, one) for one in app.db.all(job_reports.batches(prefix))]
+    named = app.db.all(job_rows.by_prefix(prefix))
+    ids = {job.id for job in named}
+    found: list[Job | Batch] = [*named]
+    found += [batch(app, one) for one in app.db.all(job_reports.batches(prefix)) if one not in ids]
     if not found:
         raise NotFound("job_not_found", id=identifier)
     if len(found) > 1:
@@ -114,14 +119,24 @@ def _real(source: Path) -> str:
 
 def _batch_id(app: App, prefix: str) -> str:
     found = find(app, prefix)
-    if isinstance(found, Job):
+    if isinstance(found, Job) and found.kind != jobs.ARCHIVE:
         raise NotFound("job_not_found", id=prefix)
     return found.id
 
 
 def is_over(app: App, job: Job) -> bool:
-    """True when waiting for the job is pointless: it has ended, or only a person can let it go on."""
+    """True when waiting for the job is pointless: it has ended, or only a person can let it go on.
+
+    An archive is waited for with its conversations.
+    """
+    if job.kind == jobs.ARCHIVE and (job.state in FINAL or job.reason == jobs.CHILDREN):
+        return has_ended(app, job) or children.are_held(app, job)
     return job.state in FINAL or jobs.is_paused(app, job)
+
+
+def has_ended(app: App, job: Job) -> bool:
+    """True when a job is over, and with an archive each of its conversations."""
+    return job.state in FINAL and not children.unfinished(app.db, job)
 
 
 def wait(
@@ -138,7 +153,8 @@ def wait(
     """
     deadline = None if timeout is None else time.monotonic() + timeout
     held = [followed(app.db, jobs.get(app.db, one)) for one in identifiers]
-    for place, job in enumerate(held):
+    told = [children.as_it_stands(app, job) for job in held]
+    for place, job in enumerate(told):
         on_change(place, job)
     pause, version = _LOOK_SECONDS, app.db.data_version()
     while not all(is_over(app, job) for job in held):
@@ -150,11 +166,12 @@ def wait(
         if version == (version := app.db.data_version()) and not _taken_back(app):
             continue
         for place, job in enumerate(held):
-            fresh = job if job.state in FINAL else followed(app.db, jobs.get(app.db, job.id))
-            if fresh != job:
-                held[place], pause = fresh, _LOOK_SECONDS
+            held[place] = job if job.state in FINAL else followed(app.db, jobs.get(app.db, job.id))
+            fresh = children.as_it_stands(app, held[place])
+            if fresh != told[place]:
+                told[place], pause = fresh, _LOOK_SECONDS
                 on_change(place, fresh)
-    return [(job, job.state in FINAL) for job in held]
+    return [(job, has_ended(app, job)) for job in held]
 
 
 def _taken_back(app: App) -> bool:

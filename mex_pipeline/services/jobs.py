@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from mex_pipeline import faults
@@ -12,30 +11,36 @@ from mex_pipeline.domain.ids import new_id, require_prefix
 from mex_pipeline.domain.job import MAX_ATTEMPTS, Job, JobState, Trigger
 from mex_pipeline.domain.source_key import SourceKey
 from mex_pipeline.errors import InvalidInput, JobStateConflict, NotFound
-from mex_pipeline.services.files import adapter_name, require_file
 from mex_pipeline.services.pauses import EVERYTHING, Pause, current, endpoint_scope, go_again
 from mex_pipeline.store import jobs, usage
 from mex_pipeline.store.database import Database
 
-EXTRACT, IMPORT, RESTORE = "extract", "import", "restore"
-"""Kinds of jobs: a source that grows, a file read once, an export that is put back. Only a restore needs no model."""
+EXTRACT, IMPORT, RESTORE, ARCHIVE, AGAIN = "extract", "import", "restore", "archive", "again"
+"""Kinds of jobs: a source that grows, a file read once, an export of meX that is put back, and an agent's export whose
+conversations are handed out to jobs of their own. AGAIN reads a session anew, whatever was read of it before."""
+ASKING = frozenset({EXTRACT, IMPORT, AGAIN})
+"""The kinds that ask a model themselves."""
 MAX_LIMIT = 10_000
 PLAIN = "plain"
 WAITED_FOR, ASYNC_PRIORITY, BATCH_PRIORITY = 10, 0, -10
 """Who comes first: what somebody waits for in front of it, then single requests, then the files of a batch."""
 MAX_DELAY_SECONDS = jobs.MAX_WAIT_MS / 1000
 PAUSED_REASONS = frozenset({"llm_auth", "llm_quota", "llm_unknown_model"})
-SETTINGS = "settings"
+SETTINGS, CHILDREN = "settings", jobs.CHILDREN
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What a job is asked to do: its kind, its payload, and the key that equal requests share (product H4)."""
+    """What a job is asked to do: its kind, its payload, and the key that equal requests share (product H4).
+
+    `lock` is the source that it works on when equal requests do not share that key with all others of the source.
+    """
 
     kind: str
     payload: dict[str, Any]
     key: str
     given_text: str | None = None
+    lock: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,25 +57,18 @@ class Submitted:
         return {"job_id": self.job_id, "state": self.state, "merged": self.merged, "worker": self.worker}
 
 
-def submit_file(
-    app: OpenHome,
-    path: Path,
-    *,
-    adapter: str | None,
-    trigger: Trigger,
-    session: str | None = None,
-    subject: str = "user",
-    delay: float = 0,
-) -> tuple[Job, bool]:
-    """Queue the extraction of a session; (job, was merged into one that waits). The row is committed and synced.
+@dataclass(frozen=True, slots=True)
+class SubmittedBatch:
+    """A request for several jobs at once, each with whether it was merged. `worker` as in Submitted."""
 
-    The source is named by its real path, so that a symlink and a relative path are one source (product D4, H4), and by
-    its `session` where a file holds many. The job runs `delay` seconds after the last such request, and at most half an
-    hour after the first. Raises InvalidInput for a path that cannot be read, or a delay beyond that.
-    """
-    real = require_file(path)
-    request = extraction(adapter_name(adapter, real), SourceKey(real, session), subject)
-    return submit(app, request, trigger=trigger, delay=delay)
+    batch_id: str
+    jobs: tuple[tuple[Job, bool], ...]
+    worker: str
+
+    def to_plain(self) -> dict[str, Any]:
+        """Return the JSON object: `{batch_id, jobs: [{job_id, state, merged}], worker}`."""
+        rows = [{"job_id": job.id, "state": job.state, "merged": merged} for job, merged in self.jobs]
+        return {"batch_id": self.batch_id, "jobs": rows, "worker": self.worker}
 
 
 def extraction(adapter: str, key: SourceKey, subject: str = "user") -> Request:
@@ -98,21 +96,25 @@ def submit_text(
 
 
 def submit(app: OpenHome, request: Request, *, trigger: Trigger, delay: float = 0) -> tuple[Job, bool]:
-    """Queue a job, or merge the request into the one that waits under the same key; (job, was merged)."""
-    if delay > MAX_DELAY_SECONDS:
-        raise InvalidInput("delay_too_long", most=f"{MAX_DELAY_SECONDS / 60:.0f}m")
+    """Queue a job, or merge the request into the one that waits under the same key; (job, was merged).
+
+    The row is committed and synced. The job runs `delay` seconds after the last such request, and at most half an hour
+    after the first; raises InvalidInput (`delay_too_long`: `most`) for a delay beyond that.
+    """
     priority = WAITED_FOR if trigger is Trigger.FOREGROUND else ASYNC_PRIORITY
     return _insert(app, [request], trigger, priority, delay=delay)[0]
 
 
-def submit_all(app: OpenHome, requests: Sequence[Request], *, trigger: Trigger) -> tuple[str, list[tuple[Job, bool]]]:
+def submit_all(
+    app: OpenHome, requests: Sequence[Request], *, trigger: Trigger, delay: float = 0
+) -> tuple[str, list[tuple[Job, bool]]]:
     """Queue the requests as one batch, all of them or none; (the batch's id, (job, was merged) of each).
 
     A request that is merged into a job that waits belongs to the batch all the same: the job's story says so.
     """
     batch = new_id()
     priority = WAITED_FOR if trigger is Trigger.FOREGROUND else BATCH_PRIORITY
-    return batch, _insert(app, requests, trigger, priority, batch=batch)
+    return batch, _insert(app, requests, trigger, priority, delay=delay, batch=batch)
 
 
 def _insert(
@@ -124,28 +126,12 @@ def _insert(
     delay: float = 0,
     batch: str | None = None,
 ) -> list[tuple[Job, bool]]:
+    if delay > MAX_DELAY_SECONDS:
+        raise InvalidInput("delay_too_long", most=f"{MAX_DELAY_SECONDS / 60:.0f}m")
     if any(request.kind != RESTORE for request in requests):
         app.settings.llm.require_whole()
     now = millis(app.clock.now())
-    made = [
-        Job(
-            id=new_id(),
-            kind=request.kind,
-            payload=request.payload,
-            state=JobState.QUEUED,
-            trigger=trigger,
-            available_at=now + int(1000 * delay),
-            created_at=now,
-            # A foreground extraction is one attempt: it fails in front of the person who asked (product C8).
-            max_attempts=1 if trigger is Trigger.FOREGROUND else MAX_ATTEMPTS,
-            given_text=request.given_text,
-            priority=priority,
-            dedup_key=request.key,
-            lock_key=request.key,
-            batch_id=batch,
-        )
-        for request in requests
-    ]
+    made = [new_job(request, trigger, priority, now=now, delay=delay, batch=batch) for request in requests]
     faults.point("before_submit")
     rows = []
     with app.db.transaction() as tx:
@@ -158,6 +144,28 @@ def _insert(
             rows.append(row)
     faults.point("submitted")
     return [(_row(app.db, job_id), merged) for job_id, merged in rows]
+
+
+def new_job(
+    request: Request, trigger: Trigger, priority: int, *, now: int, delay: float = 0, batch: str | None = None
+) -> Job:
+    """Return the row of a request that is made at `now` (ms) and due `delay` seconds later."""
+    return Job(
+        id=new_id(),
+        kind=request.kind,
+        payload=request.payload,
+        state=JobState.QUEUED,
+        trigger=trigger,
+        available_at=now + int(1000 * delay),
+        created_at=now,
+        # A foreground extraction is one attempt: it fails in front of the person who asked (product C8).
+        max_attempts=1 if trigger is Trigger.FOREGROUND else MAX_ATTEMPTS,
+        given_text=request.given_text,
+        priority=priority,
+        dedup_key=request.key,
+        lock_key=request.lock or request.key,
+        batch_id=batch,
+    )
 
 
 def _row(db: Database, job_id: str) -> Job:
@@ -231,7 +239,8 @@ def retry(app: App, prefix: str) -> Job:
         job = get(app.db, job.id)
         if job.state in (JobState.RUNNING, JobState.SUCCEEDED):
             raise JobStateConflict("job_not_retryable", id=job.id, state=job.state)
-        if job.state.is_final and "path" not in job.payload and job.given_text is None:
+        has_source = "path" in job.payload or job.kind == AGAIN
+        if job.state.is_final and not has_source and job.given_text is None:
             raise JobStateConflict("job_text_gone", id=job.id)
         tx.run(*go_again(now))
         sibling = tx.first(jobs.waiting_sibling(job)) if job.dedup_key and job.state.is_final else None
@@ -260,7 +269,7 @@ def held_by(app: OpenHome, job: Job) -> list[Pause]:
     """Return the pauses that keep a waiting job from running now; none for any other job."""
     if not job.state.is_waiting:
         return []
-    return [one for one in current(app) if one.scope == EVERYTHING or job.kind != RESTORE]
+    return [one for one in current(app) if one.scope == EVERYTHING or job.kind in ASKING]
 
 
 def waits_for_a_worker(app: App) -> bool:

@@ -11,6 +11,7 @@ from mex_pipeline.domain.memory import Actor, Confidence, Event, HistoryEntry, M
 from mex_pipeline.domain.rules import Checked, check_write, given_by, is_guarded
 from mex_pipeline.domain.selection import Selection
 from mex_pipeline.errors import InvalidInput, NotFound, SlotOccupied
+from mex_pipeline.services.hygiene import to_store
 from mex_pipeline.services.results import Page
 from mex_pipeline.services.search import MAX_NUMBER, folder
 from mex_pipeline.store import changes, history, memories, purge, search, sources
@@ -30,14 +31,15 @@ def add(
     """Store one memory and return it (seed 004 §3.5, §5.1; product B11, F4).
 
     A person's memory is `confirmed` unless said otherwise, an agent's at most `explicit`. `expires` takes an absolute
-    local date or date-time, `since` says from when the value holds. Raises InvalidSlot, InvalidContent, InvalidInput,
-    or SlotOccupied when the unique slot already has an active value.
+    local date or date-time, `since` says from when the value holds. What is private, and an agent's secrets, are not
+    stored (services/hygiene.py). Raises InvalidSlot, InvalidContent, InvalidInput, or SlotOccupied when the unique slot
+    already has an active value.
     """
     checked = check_write(
         app.schema,
         topic=topic,
         sub_topic=sub_topic,
-        content=content,
+        content=to_store(app, content, actor),
         confidence=confidence or Confidence.CONFIRMED,
         actor=actor,
     )
@@ -105,11 +107,12 @@ def update(
     if expires is not None and clear_expires:
         raise InvalidInput("expires_and_clear")
     now = iso(app.clock.now())
+    stored = content and to_store(app, content, actor)
     with app.db.transaction() as tx:
         before = find(app, prefix)
         if before.forgotten_at is not None:
             raise InvalidInput("memory_forgotten", id=before.id)
-        checked = _checked(app, before, content, confidence, actor)
+        checked = _checked(app, before, content if content == before.content else stored, confidence, actor)
         after = replace(
             _restated(before, checked, actor, now),
             updated_at=now,

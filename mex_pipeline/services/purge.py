@@ -4,11 +4,13 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from mex_pipeline.app import App
-from mex_pipeline.clock import iso
+from mex_pipeline.clock import iso, millis
+from mex_pipeline.domain.given import reworded
 from mex_pipeline.domain.memory import Actor, Event, HistoryEntry, Memory
 from mex_pipeline.domain.purge import (
     Doomed,
@@ -18,7 +20,8 @@ from mex_pipeline.domain.purge import (
     is_told_by,
     needles,
     pruned,
-    turn_without,
+    shared_messages,
+    turns_without,
     without,
     without_entries,
 )
@@ -30,7 +33,7 @@ from mex_pipeline.errors import DatabaseBusy, ExternalError, MexError, NotFound
 from mex_pipeline.paths import write_private
 from mex_pipeline.services.lifecycle import matching, require_target
 from mex_pipeline.services.memories import find
-from mex_pipeline.store import history, purge
+from mex_pipeline.store import cursors, history, purge
 from mex_pipeline.store.database import Database
 from mex_pipeline.store.sql import Statement
 
@@ -150,6 +153,8 @@ def execute(app: App, which: Meant) -> Receipt:
         ]
         counts = _erase(tx, gone)
         tx.run(*(history.append(mark) for mark in marks))
+        at = millis(app.clock.now())
+        tx.run(*(one for agent, key in sorted(gone.messages) for one in cursors.mark_purged(agent, key, at)))
     own = _settle(app.db, gone.words, counts)
     everything = {app.home.database.name: own} | backups
     return Receipt(
@@ -175,7 +180,8 @@ def _gather(schema: Schema, db: Database, ids: Iterable[str]) -> Doomed:
         for word in found.words
         for language in _LANGUAGES
     }
-    return replace(found, words=found.words | shown)
+    others = db.all(purge.other_messages(found.ids)) if "memory_sources" in present else []
+    return replace(found, words=found.words | shown, shared=shared_messages(others, found.ids))
 
 
 def _erase(tx: Database, gone: Doomed) -> dict[str, int]:
@@ -190,11 +196,7 @@ def _erase(tx: Database, gone: Doomed) -> dict[str, int]:
         told = [key for key, reply in tx.all(purge.replies()) if is_told_by(reply, gone.words)]
         counts["kept_replies"] = _rewrite(tx, [purge.drop_reply(key) for key in told])
     if "turns" in present:
-        turns = tx.all(purge.turns(gone.sessions, gone.messages))
-        changed = [(turn, turn_without(turn, gone)) for turn in turns]
-        counts["turns"] = _rewrite(
-            tx, [purge.rewrite_turn(turn["seq"], text) for turn, text in changed if text != turn["text"]]
-        )
+        counts["turns"] = _rewrite(tx, [*_silenced(tx.all(purge.turns(gone.sessions, gone.messages)), gone)])
     tx.run(*(purge.rebuild(index) for index in tx.all(purge.full_text_indexes())))
     return {table: count for table, count in counts.items() if count}
 
@@ -204,6 +206,13 @@ def _rewrite(tx: Database, statements: Sequence[Statement | None]) -> int:
     meant = [one for one in statements if one is not None]
     tx.run(*meant)
     return len(meant)
+
+
+def _silenced(turns: Sequence[dict[str, Any]], gone: Doomed) -> Iterator[Statement]:
+    """The kept turns without the words, each that says nothing else dropped."""
+    for at, text in turns_without(turns, gone).items():
+        seq = turns[at]["seq"]
+        yield purge.drop_turn(seq) if text is None else purge.rewrite_turn(seq, text)
 
 
 def _shortened(tx: Database, gone: Doomed) -> Iterator[Statement]:
@@ -218,7 +227,10 @@ def _shortened(tx: Database, gone: Doomed) -> Iterator[Statement]:
 def _silent(job: dict[str, Any], gone: Doomed) -> Statement | None:
     """A job's row without the words, None when it holds none of them."""
     left = job | {name: _silent_json(job[name], gone) for name in ("result", "errors")}
-    left["given_text"] = job["given_text"] and blanked(job["given_text"], gone.words)
+    if job["given_text"] is not None:
+        change = partial(blanked, words=gone.words)
+        text = job["given_text"]
+        left["given_text"] = reworded(text, change) if job["has_turns"] else change(text)
     return None if left == job else purge.rewrite_job(left)
 
 
@@ -292,13 +304,20 @@ def _clean_text(path: Path, raw: bytes, gone: Doomed) -> _Cleaned:
         is_told = any(one.encode() in raw for one in needles(gone.words))
         return _Cleaned(failure="bytes_left" if is_told else None)
     try:
-        value, count = pruned(json.loads(text), gone)
+        data = json.loads(text)
+        value, count = pruned(data, replace(gone, shared=gone.shared | _shared_in(data, gone)))
         left = json.dumps(value, ensure_ascii=False, indent=2) + "\n"
     except (ValueError, RecursionError):
         left, count = without_entries(text, gone)
     if count:
         write_private(path, left)
     return _Cleaned({"rows": count})
+
+
+def _shared_in(data: Any, gone: Doomed) -> frozenset[tuple[str, str]]:
+    """The messages on which other memories of an export rest."""
+    rows = data.get("sources") if isinstance(data, dict) else None
+    return shared_messages([row for row in rows if isinstance(row, dict)] if isinstance(rows, list) else [], gone.ids)
 
 
 def _out_of_reach(db: Database, gone: Doomed) -> tuple[dict[str, str], ...]:

@@ -12,12 +12,15 @@ from mex_pipeline.app import AsyncApp
 from mex_pipeline.clock import from_iso, iso_of_millis
 from mex_pipeline.domain.chunks import cut
 from mex_pipeline.domain.conversation import Chunk, Cursor, Transcript, Turn, settled
+from mex_pipeline.domain.given import unpack
 from mex_pipeline.domain.job import Job
 from mex_pipeline.domain.source_key import SourceKey
 from mex_pipeline.errors import SourceFormat, SourceGone, SourceUnreadable
+from mex_pipeline.redaction.redact import redacted
+from mex_pipeline.services.conversations import conversation_key
 from mex_pipeline.services.files import key_of
 from mex_pipeline.services.jobs import IMPORT
-from mex_pipeline.services.transcripts import look, read
+from mex_pipeline.services.transcripts import clean, look, read
 from mex_pipeline.store import cursors, jobs
 
 RULES_CHUNK_TOKENS = 1_000_000_000
@@ -30,7 +33,7 @@ class Reading:
     `looked_size` is the size of the source when it was read, as its Look has it. `leaves_turns` says that it holds turns behind
     the end of this reading, which another job must read. `moves_cursor` says that the source may grow: its cursor is
     moved and its messages are marked as seen. Given text and an imported file are read once and leave neither (seed 004
-    §6.4).
+    §6.4). `is_again` says that a session is read anew: its messages are marked, and the cursor stays.
     """
 
     transcript: Transcript
@@ -41,6 +44,7 @@ class Reading:
     looked_size: int | None
     leaves_turns: bool = False
     moves_cursor: bool = True
+    is_again: bool = False
 
     @property
     def spoken(self) -> int:
@@ -55,7 +59,7 @@ async def read_source(app: AsyncApp, job: Job) -> Reading:
     Raises SourceGone, SourceUnreadable, SourceFormat.
     """
     if "path" not in job.payload:
-        return _from_text(app, job)
+        return await _from_given(app, job)
     key = key_of(job.payload)
     adapter = registry.find(job.payload["adapter"])
     moves_cursor = job.kind != IMPORT
@@ -66,7 +70,8 @@ async def read_source(app: AsyncApp, job: Job) -> Reading:
     stands = await asyncio.to_thread(look, key, adapter)
     is_still = moves_cursor and await _has_been_still(app, key, stands)
     quiet_seconds = -math.inf if is_still else app.settings.extraction.quiet_seconds
-    read_on = partial(read, key, adapter, quiet_seconds=quiet_seconds)
+    redact = app.settings.privacy.redact_secrets
+    read_on = partial(read, key, adapter, quiet_seconds=quiet_seconds, redact=redact)
     try:
         transcript = await asyncio.to_thread(read_on, since, until=until)
     except (SourceFormat, SourceUnreadable):
@@ -75,10 +80,8 @@ async def read_source(app: AsyncApp, job: Job) -> Reading:
     if until is None:
         await _fix_end(app, job, transcript.cursor.off, stands.size)
     rest = transcript if until is None else await asyncio.to_thread(read_on, transcript.cursor)
-    turns = settled(transcript) if moves_cursor else transcript.turns
-    keys = [turn.key for turn in turns] if moves_cursor else []
-    known = set(await app.db.all(cursors.seen(transcript.agent, keys, kind)))
-    new = tuple(turn for turn in turns if turn.key not in known)
+    turns = await _tellable(app, transcript.agent, settled(transcript)) if moves_cursor else transcript.turns
+    new = await _unseen(app, transcript.agent, turns) if moves_cursor else turns
     return Reading(
         transcript,
         new,
@@ -112,14 +115,47 @@ async def _fix_end(app: AsyncApp, job: Job, end_off: int | None, size: int) -> N
         await tx.run(jobs.fix_end(job, end_off, size))
 
 
-def _from_text(app: AsyncApp, job: Job) -> Reading:
+async def _from_given(app: AsyncApp, job: Job) -> Reading:
+    """The turns that a job carries: a text that was handed over, or the new part of a conversation (services/archives.py)."""
     if job.given_text is None:
         raise SourceGone("text_gone")
-    said_at = iso_of_millis(job.created_at)  # what is handed over was said now
-    given = parse_plain(job.given_text)
-    transcript = replace(given, turns=tuple(replace(turn, at=said_at) for turn in given.turns))
-    chunks = _chunks(app, transcript.turns, transcript.turns)
-    return Reading(transcript, transcript.turns, chunks, Cursor(), None, None, moves_cursor=False)
+    if "session" not in job.payload:
+        said_at = iso_of_millis(job.created_at)  # what is handed over was said now
+        given = parse_plain(await _safe_text(app, job, job.given_text))
+        given = await asyncio.to_thread(clean, given, redact=app.settings.privacy.redact_secrets)
+        turns = tuple(replace(turn, at=said_at) for turn in given.turns)
+        text = replace(given, turns=turns)
+        return Reading(text, turns, _chunks(app, turns, turns), Cursor(), None, None, moves_cursor=False)
+    transcript = unpack(job.given_text)
+    key = conversation_key(transcript.agent, job.payload["session"])
+    since = await app.db.first(cursors.position(str(key), app.extractor.kind, transcript.agent)) or Cursor()
+    if since.off > transcript.cursor.off:
+        transcript = replace(transcript, cursor=since)  # of an older export than the last one that was read
+    turns = await _tellable(app, transcript.agent, transcript.turns)
+    new = await _unseen(app, transcript.agent, turns)
+    return Reading(transcript, new, _chunks(app, turns, new), since, key, None)
+
+
+async def _safe_text(app: AsyncApp, job: Job, text: str) -> str:
+    """The given text without its secrets, before it is cut anywhere; the job keeps no other from here on (product F2)."""
+    if not app.settings.privacy.redact_secrets:
+        return text
+    safe = await asyncio.to_thread(redacted, text)
+    if safe != text:
+        async with app.db.transaction() as tx:
+            await tx.run(jobs.replace_text(job, safe))
+    return safe
+
+
+async def _tellable(app: AsyncApp, agent: str, turns: tuple[Turn, ...]) -> tuple[Turn, ...]:
+    """The turns without those that said something which was forgotten for good: they are no context either (product B6)."""
+    gone = set(await app.db.all(cursors.purged(agent, [turn.key for turn in turns])))
+    return tuple(turn for turn in turns if turn.key not in gone)
+
+
+async def _unseen(app: AsyncApp, agent: str, turns: tuple[Turn, ...]) -> tuple[Turn, ...]:
+    known = set(await app.db.all(cursors.seen(agent, [turn.key for turn in turns], app.extractor.kind)))
+    return tuple(turn for turn in turns if turn.key not in known)
 
 
 def _chunks(app: AsyncApp, turns: tuple[Turn, ...], new: tuple[Turn, ...]) -> tuple[Chunk, ...]:

@@ -10,7 +10,7 @@ from typing import Any
 
 from mex_pipeline.app import AsyncApp
 from mex_pipeline.clock import iso, millis
-from mex_pipeline.domain.exported import APART, HISTORY, MEMORIES, SOURCES, read_row
+from mex_pipeline.domain.exported import APART, HISTORY, MEMORIES, SOURCES, TURNS, read_row
 from mex_pipeline.domain.job import Ending, Job, JobState, Outcome
 from mex_pipeline.domain.memory import Actor, Event, HistoryEntry, Memory
 from mex_pipeline.domain.restoring import Conflict, Decided, Given, decide, invalid, is_linked, read_memories
@@ -20,7 +20,7 @@ from mex_pipeline.services.async_endings import patiently
 from mex_pipeline.services.commit import is_for_review
 from mex_pipeline.services.results import memory_plain
 from mex_pipeline.services.transfer import read_export
-from mex_pipeline.store import changes, export, history, jobs, memories, purge
+from mex_pipeline.store import changes, cursors, export, history, jobs, memories, purge
 from mex_pipeline.store.async_database import AsyncDatabase
 from mex_pipeline.store.sql import Statement
 
@@ -138,6 +138,7 @@ async def _beside(tx: AsyncDatabase, file: _File, decided: Decided, untold: Set[
 
     The history of an inserted memory comes along as it was, unless the memory is or was here, or the file tells it with
     gaps (`untold`). That of a memory which the file has no more comes when it says so itself: it ends with `delete`.
+    Kept turns of messages that said something which was forgotten for good here stay out (product B6).
     """
     inserted = {memory.id for memory in decided.inserted}
     replaced = {write.after.id for write in decided.replaced}
@@ -152,8 +153,12 @@ async def _beside(tx: AsyncDatabase, file: _File, decided: Decided, untold: Set[
         "further_sources": (export.insert_new_source(SOURCES, row) for row in sources if row["memory_id"] in replaced),
     }
     counts = {name: await _write(tx, statements) for name, statements in written.items()}
+    gone = set(await tx.all(cursors.purged_messages()))  # asked before the file's own marks come in
     for section in APART:
-        counts[section.name] = await _write(tx, (export.insert(section, row) for row in file.rows[section.name]))
+        rows = file.rows[section.name]
+        if section is TURNS:
+            rows = [row for row in rows if (row["agent"], row["key"]) not in gone]
+        counts[section.name] = await _write(tx, (export.insert(section, row) for row in rows))
     return counts
 
 

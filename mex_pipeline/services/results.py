@@ -8,6 +8,7 @@ from mex_pipeline.domain.candidate import Discarded
 from mex_pipeline.domain.conversation import Transcript, Turn
 from mex_pipeline.domain.job import Job
 from mex_pipeline.domain.memory import HistoryEntry, Memory, Source
+from mex_pipeline.services.jobs import ARCHIVE
 
 # The original's twelve keys in its order, then ours.
 _MEMORY_KEYS = (
@@ -63,6 +64,7 @@ def transcript_plain(transcript: Transcript) -> dict[str, Any]:
         "session_id": transcript.session_id,
         "turns": [turn_plain(turn) for turn in transcript.turns],
         "dropped": dict(sorted(transcript.dropped.items())),
+        "redacted": transcript.redacted,
     }
 
 
@@ -87,9 +89,7 @@ def job_plain(job: Job) -> dict[str, Any]:
         "max_attempts": job.max_attempts,
         "crashes": job.crashes,
         "cancel_requested": job.cancel_requested,
-        "progress": None
-        if job.progress_total is None
-        else {"done": job.progress_done, "total": job.progress_total, "unit": "chunks", "note": job.progress_note},
+        "progress": _progress(job),
         "error": None
         if job.last_error is None
         else {key: job.last_error[key] for key in ("code", "params", "at", "retryable") if key in job.last_error},
@@ -98,7 +98,15 @@ def job_plain(job: Job) -> dict[str, Any]:
         "started_at": iso_of_millis(job.started_at),
         "finished_at": iso_of_millis(job.finished_at),
     }
-    return shape | (job.result or _NO_RESULT)
+    return shape | (_NO_RESULT if job.kind == ARCHIVE else {}) | (job.result or _NO_RESULT)
+
+
+def _progress(job: Job) -> dict[str, Any] | None:
+    """How far a job is; how many conversations an export holds is known at its end only."""
+    unit = "conversations" if job.kind == ARCHIVE else "chunks"
+    if job.progress_done is None or (job.progress_total is None and job.kind != ARCHIVE):
+        return None
+    return {"done": job.progress_done, "total": job.progress_total, "unit": unit, "note": job.progress_note}
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,17 +116,3 @@ class Page:
     memories: tuple[Memory, ...]
     total: int
     offset: int
-
-
-@dataclass(frozen=True, slots=True)
-class SubmittedBatch:
-    """A request for several jobs at once, each with whether it was merged. `worker` as in Submitted."""
-
-    batch_id: str
-    jobs: tuple[tuple[Job, bool], ...]
-    worker: str
-
-    def to_plain(self) -> dict[str, Any]:
-        """Return the JSON object: `{batch_id, jobs: [{job_id, state, merged}], worker}`."""
-        rows = [{"job_id": job.id, "state": job.state, "merged": merged} for job, merged in self.jobs]
-        return {"batch_id": self.batch_id, "jobs": rows, "worker": self.worker}

@@ -15,6 +15,7 @@ from mex_pipeline.domain.rules import check_candidate
 from mex_pipeline.domain.schema import Schema
 from mex_pipeline.domain.when import in_absolute_time
 from mex_pipeline.errors import LLMBadReply, LLMRejected, MexError
+from mex_pipeline.redaction.redact import redacted
 from mex_pipeline.services.extractor import Extracted, Extractor, NoFurtherCall, Task
 from mex_pipeline.services.gate import Gate
 
@@ -182,10 +183,12 @@ def judge(
     origin: Origin,
     examples: frozenset[str],
     about: About | None = None,
+    redact: bool = True,
 ) -> Thought:
     """Return the candidates that keep the rules, each with its source checked, and every other one with its reason.
 
-    `about` says whom the whole source is about, when the person who gave it has said so (`--subject`, product B3).
+    `about` says whom the whole source is about, when the person who gave it has said so (`--subject`, product B3). With
+    `redact` a secret in what a candidate says is replaced: that is never a reason to discard it (product F2).
     """
     kept: list[Candidate] = []
     discarded: list[Discarded] = []
@@ -193,12 +196,23 @@ def judge(
         item, result = answer.asked, answer.extracted
         discarded.extend(result.discarded)
         proposals = (one if about is None else replace(one, about=about) for one in result.candidates)
+        if redact:
+            proposals = (_without_secrets(one) for one in proposals)
         verdicts = [_judged(one, item, schema, origin=origin, examples=examples) for one in proposals]
         discarded.extend(verdict for verdict in verdicts if isinstance(verdict, Discarded))
         passed = [verdict for verdict in verdicts if isinstance(verdict, Candidate)]
         kept.extend(sorted(passed, key=lambda one: _place(one, item.chunk)))
     reused = sum(answer.extracted.reused for answer in heard.answered)
     return Thought(tuple(kept), tuple(discarded), reused, heard.skipped)
+
+
+def _without_secrets(proposed: Candidate) -> Candidate:
+    return replace(
+        proposed,
+        content=redacted(proposed.content),
+        evidence=proposed.evidence and redacted(proposed.evidence),
+        quote=proposed.quote and redacted(proposed.quote),
+    )
 
 
 def _judged(

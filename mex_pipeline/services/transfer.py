@@ -1,7 +1,7 @@
 """`mex import`: what the file is, and the job that takes it in (seed 004 §6.4; product C1)."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Literal
 
@@ -10,7 +10,8 @@ from mex_pipeline.domain.exported import parse
 from mex_pipeline.domain.job import Job, Trigger
 from mex_pipeline.errors import InvalidInput, SourceGone, SourceUnreadable
 from mex_pipeline.services import jobs
-from mex_pipeline.services.files import adapter_name, require_file
+from mex_pipeline.services.files import require_file
+from mex_pipeline.services.requests import for_file
 
 Mode = Literal["restore", "extract"]
 """What an imported file is: an export to put back, or words to extract from."""
@@ -29,29 +30,13 @@ def submit_restore(app: App, path: Path, *, on_conflict: OnConflict, trigger: Tr
     return jobs.submit(app, jobs.Request(jobs.RESTORE, payload, f"restore:{on_conflict}:{real}"), trigger=trigger)
 
 
-def submit_extract(app: App, path: Path, *, adapter: str | None, subject: str, trigger: Trigger) -> tuple[Job, bool]:
-    """Queue the extraction of a file that is read once, whole, whatever was read of it before (seed 004 §6.4).
+def extractions(paths: Iterable[Path], *, adapter: str | None, subject: str) -> list[jobs.Request]:
+    """Return the requests to extract files that are read once, whole, whatever was read of them before (seed 004 §6.4).
 
-    Raises InvalidInput for a path that cannot be read and for data of no known format.
+    A file that is named twice is asked for once. Raises as `requests.for_file` when one of the files cannot be used.
     """
-    return jobs.submit(app, _extraction(path, adapter, subject), trigger=trigger)
-
-
-def submit_extracts(
-    app: App, paths: Sequence[Path], *, adapter: str | None, subject: str, trigger: Trigger
-) -> tuple[str, list[tuple[Job, bool]]]:
-    """Queue one such job for each file, as a batch: all of them, or none when one of the files cannot be used.
-
-    Returns (the batch's id, (job, was merged) of each file); a file that is named twice is one job.
-    """
-    requests = {request.key: request for request in (_extraction(path, adapter, subject) for path in paths)}
-    return jobs.submit_all(app, list(requests.values()), trigger=trigger)
-
-
-def _extraction(path: Path, adapter: str | None, subject: str) -> jobs.Request:
-    real = require_file(path)
-    payload = {"adapter": adapter_name(adapter, real), "path": str(real), "subject": subject}
-    return jobs.Request(jobs.IMPORT, payload, f"import:{subject}:{real}")
+    asked = [one for path in paths for one in for_file(path, adapter=adapter, subject=subject, reads_once=True)]
+    return list({one.key: one for one in asked}.values())
 
 
 def read_export(path: Path) -> dict[str, list[Any]]:

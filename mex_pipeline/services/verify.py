@@ -3,7 +3,7 @@
 import shlex
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -11,6 +11,7 @@ from mex_pipeline.adapters import registry
 from mex_pipeline.app import App
 from mex_pipeline.clock import millis
 from mex_pipeline.domain.conversation import Cursor, Transcript, Turn
+from mex_pipeline.domain.given import unpack
 from mex_pipeline.domain.job import FINAL, Trigger
 from mex_pipeline.errors import InvalidInput, MexError, SourceGone
 from mex_pipeline.services import sweep
@@ -116,6 +117,8 @@ def _read_anew(app: App, path: str, kind: str) -> bool:
 
 
 def _looked_at(app: App, source: Source, kind: str) -> SourceReport:
+    if source.is_conversation:
+        return _owed(app, _unread(app, source, "pending"))
     try:
         whole, rest = _read(app, source)
     except SourceGone:
@@ -130,8 +133,8 @@ def _read(app: App, source: Source) -> tuple[Transcript, Transcript]:
     adapter = registry.find(source.adapter)
     quiet = app.settings.extraction.quiet_seconds
     key = source_key(source.path)
-    whole = read(key, adapter, Cursor(), quiet_seconds=quiet)
-    return whole, read(key, adapter, source.cursor or Cursor(), quiet_seconds=quiet)
+    whole = read(key, adapter, Cursor(), quiet_seconds=quiet, redact=False)
+    return whole, read(key, adapter, source.cursor or Cursor(), quiet_seconds=quiet, redact=False)
 
 
 def _position(source: Source) -> int:
@@ -149,6 +152,17 @@ def _unread(app: App, source: Source, standing: Standing, error: Mapping[str, An
     return SourceReport(
         source.path, source.adapter, standing, _position(source), job_ids=waiting, gaps=gaps, error=error
     )
+
+
+def _owed(app: App, conversation: SourceReport) -> SourceReport:
+    """A conversation that a job has or had to read: its turns are with the job."""
+    gaps = tuple(replace(gap, turns=_carried(app, gap.job_id or "")) for gap in conversation.gaps)
+    return replace(conversation, standing="gap", gaps=gaps) if gaps else conversation
+
+
+def _carried(app: App, job_id: str) -> int:
+    job = app.db.first(jobs.one(job_id))
+    return 0 if job is None or job.given_text is None else len(unpack(job.given_text).turns)
 
 
 def _retry(job: SourceJob) -> str:

@@ -81,6 +81,15 @@ def seen(agent: str, keys: Iterable[str], extractor: str) -> Query[str]:
     )
 
 
+def agents(extractor: str) -> Query[str]:
+    """The agents of which something was ever extracted."""
+    return Query(
+        "SELECT DISTINCT agent FROM extraction_state WHERE extractor = :extractor",
+        {"extractor": extractor},
+        value("agent"),
+    )
+
+
 def owed() -> Query[dict[str, int]]:
     """Turns, and the sessions they stand in, that only the rules have read (product C9)."""
     return Query(
@@ -100,3 +109,34 @@ def mark_seen(agent: str, key: str, extractor: str, job_id: str, at: int) -> Sta
         "ON CONFLICT DO NOTHING",
         {"agent": agent, "key": key, "extractor": extractor, "job_id": job_id, "at": at},
     )
+
+
+def purged(agent: str, keys: Iterable[str]) -> Query[str]:
+    """Those of the keys whose message said something that was forgotten for good: it is not read anew (product B6)."""
+    return Query(
+        "SELECT DISTINCT key FROM seen_messages WHERE agent = :agent AND purged = 1 "
+        "AND key IN (SELECT value FROM json_each(:keys))",
+        {"agent": agent, "keys": json.dumps(list(keys))},
+        value("key"),
+    )
+
+
+def purged_messages() -> Query[tuple[str, str]]:
+    """(agent, key) of every message that said something that was forgotten for good."""
+    return Query(
+        "SELECT DISTINCT agent, key FROM seen_messages WHERE purged = 1", {}, lambda row: (row["agent"], row["key"])
+    )
+
+
+def mark_purged(agent: str, key: str, at: int) -> list[Statement]:
+    """Remember that something a message said was forgotten for good; one of given text counts as read from now on."""
+    given = {"agent": agent, "key": key, "at": at}
+    return [
+        Statement(
+            "INSERT INTO seen_messages (agent, key, extractor, job_id, seen_at) "
+            "SELECT :agent, :key, 'model', '', :at WHERE NOT EXISTS "
+            "(SELECT 1 FROM seen_messages WHERE agent = :agent AND key = :key)",
+            given,
+        ),
+        Statement("UPDATE seen_messages SET purged = 1 WHERE agent = :agent AND key = :key", given),
+    ]

@@ -24,7 +24,7 @@ _ORDER = {
     "turns": ("turns", "seq"),
 }
 _OBJECTS = frozenset({"before", "after", "cursor"})
-_FLAGS = frozenset({"is_ai_inferred", "verified"})
+_FLAGS = frozenset({"is_ai_inferred", "verified", "purged"})
 _SAME_SOURCE = ("memory_id", "agent", "message_key", "said_at", "quote", "source_file", "job_id")
 
 

@@ -91,7 +91,7 @@ def odd() -> Query[Violation]:
 
 
 def written_without_success() -> Query[Violation]:
-    """I5: jobs that history, sources or message keys name, and that have not succeeded.
+    """I5: jobs that history, sources, kept turns or message keys name, and that have not succeeded.
 
     A job that is listed no more must have succeeded by its events. One without any event is of another home (an import
     brings history with it) or was pruned long ago: there is nothing to hold against it.
@@ -100,7 +100,8 @@ def written_without_success() -> Query[Violation]:
         "I5",
         "jobs_wrote_unended",
         "WITH named AS (SELECT job_id FROM history WHERE job_id IS NOT NULL "
-        "UNION SELECT job_id FROM memory_sources WHERE job_id IS NOT NULL UNION SELECT job_id FROM seen_messages), "
+        "UNION SELECT job_id FROM memory_sources WHERE job_id IS NOT NULL "
+        "UNION SELECT job_id FROM turns WHERE job_id IS NOT NULL UNION SELECT job_id FROM seen_messages), "
         "told AS (SELECT n.job_id, j.state, j.fence, "
         "(SELECT count(*) FROM job_events e WHERE e.job_id = n.job_id) AS events, "
         "(SELECT count(*) FROM job_events e WHERE e.job_id = n.job_id AND e.event = 'succeeded') AS successes, "

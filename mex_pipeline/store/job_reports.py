@@ -7,8 +7,9 @@ from mex_pipeline.domain.job import Job
 from mex_pipeline.store.jobs import decode
 from mex_pipeline.store.sql import Query, value, where
 
-_OF_BATCH = "(batch_id = :batch OR id IN (SELECT job_id FROM job_events WHERE event = 'merged' AND note = :batch))"
-"""A request of a batch that met a waiting job joined it: its event names the batch (services/jobs.submit_all)."""
+_OF_BATCH = "(batch_id = :batch OR id = :batch OR id IN (SELECT job_id FROM job_events WHERE event = 'merged' AND note = :batch))"
+"""A request of a batch that met a waiting job joined it: its event names the batch (services/jobs.submit_all).
+An archive belongs to the batch of its conversations, which has its id."""
 
 
 def page(

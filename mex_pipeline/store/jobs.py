@@ -10,6 +10,8 @@ from mex_pipeline.store.workers import FOR_A_PERSON
 
 REPUBLISH_MS = int(1000 * faults.seconds("MEX_TEST_REPUBLISH", 60))
 MAX_WAIT_MS = 1_800_000
+CHILDREN = "children"
+"""Why an archive waits: enough of its conversations stand in the queue (store/archives.py)."""
 
 _PLAIN = (
     "id", "kind", "payload_v", "given_text", "reason", "available_at", "created_at", "max_attempts", "priority", "dedup_key",
@@ -20,7 +22,7 @@ _PLAIN = (
 _WAITING = "state IN ('queued', 'retrying')"
 _PAUSED = (
     "SELECT 1 FROM queue_control c WHERE (c.paused_until > :now OR c.paused_until IS NULL) "
-    "AND (c.scope = '*' OR (c.scope IN ('llm', :endpoint) AND jobs.kind IN ('extract', 'import')))"
+    "AND (c.scope = '*' OR (c.scope IN ('llm', :endpoint) AND jobs.kind IN ('extract', 'import', 'again')))"
 )
 """`:endpoint` is the scope of the configured endpoint (services/pauses.py); NULL is until a person resumes."""
 _NOT_PAUSED = f"NOT EXISTS ({_PAUSED})"
@@ -59,7 +61,7 @@ def insert_or_merge(job: Job) -> Query[tuple[str, bool]]:
         ":dedup_key, :lock_key, :batch_id, :trigger, :max_attempts, :created_at) "
         f"ON CONFLICT (dedup_key) WHERE {_WAITING} AND dedup_key IS NOT NULL DO UPDATE SET "
         "coalesced = coalesced + 1, priority = max(priority, excluded.priority), payload = excluded.payload, "
-        "payload_v = excluded.payload_v, published_at = NULL, "
+        "payload_v = excluded.payload_v, given_text = coalesce(excluded.given_text, given_text), published_at = NULL, "
         "trigger = CASE WHEN trigger = 'foreground' THEN excluded.trigger "
         "WHEN trigger IN ('follow_up', 'sweep') AND excluded.trigger IN ('command', 'foreground') THEN 'command' "
         "ELSE trigger END, max_attempts = max(max_attempts, excluded.max_attempts), available_at = CASE "
@@ -129,6 +131,14 @@ def fix_end(job: Job, end_off: int | None, end_size: int) -> Statement:
     return Statement(
         "UPDATE jobs SET end_off = :end_off, end_size = :end_size WHERE id = :id AND fence = :fence AND state = 'running'",
         {"id": job.id, "fence": job.fence, "end_off": end_off, "end_size": end_size},
+    )
+
+
+def replace_text(job: Job, text: str) -> Statement:
+    """Put another text in the place of the one that was handed over with the request (product F2)."""
+    return Statement(
+        "UPDATE jobs SET given_text = :text WHERE id = :id AND fence = :fence AND state = 'running'",
+        {"id": job.id, "fence": job.fence, "text": text},
     )
 
 
@@ -236,9 +246,13 @@ def forget_published() -> Statement:
 
 
 def has_work(now: int, endpoint: str = "") -> Query[int]:
-    """1 when something waits for its moment, or for the end of a pause that ends by itself."""
+    """1 when something waits for its moment, or for the end of a pause that ends by itself.
+
+    An archive that waits for its conversations does not count: they do.
+    """
     return Query(
-        f"SELECT 1 AS n FROM jobs WHERE {_WAITING} AND cancel_requested = 0 AND {_NEEDS_NOBODY} LIMIT 1",
+        f"SELECT 1 AS n FROM jobs WHERE {_WAITING} AND cancel_requested = 0 AND {_NEEDS_NOBODY} "
+        f"AND reason IS NOT '{CHILDREN}' LIMIT 1",
         {"now": now, "endpoint": endpoint},
         value("n"),
     )

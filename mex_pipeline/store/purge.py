@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from mex_pipeline.store.sql import Query, Statement, value
+from mex_pipeline.store.turns import SESSION
 
 OWNED = {"memories": "id", "memory_sources": "memory_id", "history": "memory_id"}
 """The tables whose rows belong to one memory, and the column that names it."""
@@ -83,9 +84,9 @@ def rewrite_array(table: str, column: str, row: int, text: str) -> Statement:
 
 
 def wordy_jobs() -> Query[dict[str, Any]]:
-    """The jobs that may hold words: id, result, errors (JSON) and given_text."""
+    """The jobs that may hold words: id, result, errors (JSON), given_text, and whether that is a conversation's turns."""
     return Query(
-        "SELECT id, result, errors, given_text FROM jobs "
+        "SELECT id, result, errors, given_text, json_extract(payload, '$.session') IS NOT NULL AS has_turns FROM jobs "
         "WHERE result IS NOT NULL OR given_text IS NOT NULL OR errors <> '[]'",
         {},
         dict,
@@ -107,11 +108,21 @@ def drop_reply(key: str) -> Statement:
     return Statement("DELETE FROM kept_replies WHERE key = :key", {"key": key})
 
 
-def turns(sessions: Iterable[tuple[str, str]], messages: Iterable[tuple[str, str]]) -> Query[dict[str, Any]]:
-    """The kept turns of the (agent, session id) and (agent, message key) pairs."""
+def other_messages(ids: Iterable[str]) -> Query[dict[str, Any]]:
+    """`{memory_id, agent, message_key}`: the messages on which other memories rest."""
     return Query(
-        "SELECT seq, agent, key, session_id, text FROM turns "
-        f"WHERE {_is_among('session_id', 'sessions')} OR {_is_among('key', 'messages')}",
+        "SELECT DISTINCT memory_id, agent, message_key FROM memory_sources WHERE message_key IS NOT NULL "
+        f"AND NOT {_is_of('memory_sources')}",
+        {"ids": json.dumps(sorted(ids))},
+        dict,
+    )
+
+
+def turns(sessions: Iterable[tuple[str, str]], messages: Iterable[tuple[str, str]]) -> Query[dict[str, Any]]:
+    """The kept turns of the (agent, session) and (agent, message key) pairs; without a session its file or job is one."""
+    return Query(
+        f"SELECT * FROM turns WHERE {_is_among(SESSION, 'sessions')} OR {_is_among('key', 'messages')} "
+        "ORDER BY agent, seq",
         {"sessions": json.dumps(sorted(sessions)), "messages": json.dumps(sorted(messages))},
         dict,
     )
@@ -127,6 +138,11 @@ def _is_among(column: str, pairs: str) -> str:
 def rewrite_turn(seq: int, text: str) -> Statement:
     """Write a kept turn's text anew."""
     return Statement("UPDATE turns SET text = :text WHERE seq = :seq", {"seq": seq, "text": text})
+
+
+def drop_turn(seq: int) -> Statement:
+    """Delete one kept turn."""
+    return Statement("DELETE FROM turns WHERE seq = :seq", {"seq": seq})
 
 
 def paid_calls(jobs: Iterable[str]) -> Query[int]:

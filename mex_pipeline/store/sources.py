@@ -5,7 +5,8 @@ from collections.abc import Iterable
 from dataclasses import asdict
 
 from mex_pipeline.domain.memory import Source
-from mex_pipeline.store.sql import Query, Row, Statement
+from mex_pipeline.domain.retold import Said
+from mex_pipeline.store.sql import Query, Row, Statement, value
 
 _COLUMNS = (
     "agent", "session_id", "message_id", "message_key", "role", "said_at", "quote", "quote_start", "quote_end",
@@ -40,6 +41,16 @@ def of_memories(memory_ids: Iterable[str]) -> Query[tuple[str, Source]]:
     )
 
 
+def named(agent: str, keys: Iterable[str]) -> Query[str]:
+    """Those of the message keys on which a memory rests."""
+    return Query(
+        "SELECT DISTINCT message_key FROM memory_sources "
+        "WHERE agent = :agent AND message_key IN (SELECT value FROM json_each(:keys))",
+        {"agent": agent, "keys": json.dumps(sorted(set(keys)))},
+        value("message_key"),
+    )
+
+
 def yielded(agent: str, keys: Iterable[str]) -> Query[tuple[str, str]]:
     """(message key, content) of everything the given messages have already yielded.
 
@@ -51,4 +62,29 @@ def yielded(agent: str, keys: Iterable[str]) -> Query[tuple[str, str]]:
         "WHERE s.agent = :agent AND s.message_key IN (SELECT value FROM json_each(:keys))",
         {"agent": agent, "keys": json.dumps(sorted(set(keys)))},
         lambda row: (row["key"], row["content"]),
+    )
+
+
+def said(agent: str, keys: Iterable[str], session: str | None, now: str) -> Query[Said]:
+    """What the given messages have yielded, and what a session has without anybody knowing in which message."""
+    return Query(
+        "SELECT s.message_key, s.quote_start, s.quote_end, h.event, coalesce(h.new_content, h.old_content) AS content, "
+        "m.topic, m.sub_topic, json_extract(coalesce(h.after, h.before), '$.topic') AS said_topic, "
+        "json_extract(coalesce(h.after, h.before), '$.sub_topic') AS said_sub_topic, "
+        "m.content = coalesce(h.new_content, h.old_content) AND m.forgotten_at IS NULL "
+        "AND (m.expires_at IS NULL OR m.expires_at > :now) AS holds "
+        "FROM memory_sources s JOIN memories m ON m.id = s.memory_id "
+        "JOIN history h ON h.memory_id = s.memory_id AND h.job_id = s.job_id "
+        "WHERE s.agent = :agent AND (s.message_key IN (SELECT value FROM json_each(:keys)) "
+        "OR (s.message_key IS NULL AND s.session_id = :session))",
+        {"agent": agent, "keys": json.dumps(sorted(set(keys))), "session": session, "now": now},
+        lambda row: Said(
+            row["message_key"],
+            row["quote_start"],
+            row["quote_end"],
+            frozenset({(row["topic"], row["sub_topic"]), (row["said_topic"], row["said_sub_topic"])}),
+            row["content"],
+            bool(row["holds"]),
+            row["event"] == "forget",
+        ),
     )

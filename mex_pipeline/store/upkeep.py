@@ -11,6 +11,8 @@ BATCH = 500
 """Rows that one transaction deletes at most: nobody waits long for the write lock."""
 MARK = "upkeep"
 
+CONVERSATION = "coalesce(s.source_file = s.agent || '#' || s.session_id, 0)"
+"""A conversation of an export grows in the next export only: it is no place to look at."""
 _UNFINISHED = f"EXISTS (SELECT 1 FROM jobs u WHERE u.lock_key = s.source_file AND u.state NOT IN {FINAL})"
 _NEWEST = (
     "(SELECT seq FROM jobs n WHERE n.lock_key = s.source_file AND n.kind = 'extract' AND n.finished_at IS NOT NULL "
@@ -55,7 +57,7 @@ def idle_sources(extractor: str, sources: Iterable[str] | None = None) -> Query[
         "(SELECT json_extract(p.payload, '$.subject') FROM jobs p WHERE p.lock_key = s.source_file "
         "AND p.kind = 'extract' ORDER BY p.seq DESC LIMIT 1) AS subject "
         f"FROM extraction_state s LEFT JOIN jobs e ON e.seq = {_NEWEST} "
-        f"WHERE s.extractor = :extractor AND NOT {_UNFINISHED} "
+        f"WHERE s.extractor = :extractor AND NOT {CONVERSATION} AND NOT {_UNFINISHED} "
         "AND (:sources IS NULL OR s.source_file IN (SELECT value FROM json_each(:sources))) ORDER BY s.source_file",
         {"extractor": extractor, "sources": None if sources is None else json.dumps(list(sources))},
         _known,
@@ -93,7 +95,7 @@ def old_jobs(states: Iterable[str], before: int, limit: int = BATCH) -> Query[st
         "SELECT id FROM jobs WHERE state IN (SELECT value FROM json_each(:states)) AND finished_at < :before "
         f"AND state IN {FINAL} AND NOT (kind = 'extract' AND lock_key IS NOT NULL AND given_text IS NULL "
         "AND json_extract(payload, '$.subject') <> 'user' AND json_extract(payload, '$.path') IS NOT NULL "
-        "AND NOT EXISTS (SELECT 1 FROM jobs n WHERE n.lock_key = jobs.lock_key AND n.seq > jobs.seq)) "
+        "AND NOT EXISTS (SELECT 1 FROM jobs n WHERE n.lock_key = jobs.lock_key AND n.kind = 'extract' AND n.seq > jobs.seq)) "
         "ORDER BY finished_at, seq LIMIT :limit",
         {"states": json.dumps(list(states)), "before": before, "limit": limit},
         value("id"),

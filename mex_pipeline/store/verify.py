@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from mex_pipeline.domain.conversation import Cursor
 from mex_pipeline.store.sql import Query, Row
+from mex_pipeline.store.upkeep import CONVERSATION
 
 _LISTED = "j.kind = 'extract' AND coalesce(j.reason, '') NOT LIKE 'merged:%'"
 
@@ -19,6 +20,11 @@ class Source:
     cursor: Cursor | None
     looked_size: int | None
 
+    @property
+    def is_conversation(self) -> bool:
+        """True for a conversation of an export, whose turns are with its job."""
+        return self.path.startswith(f"{self.adapter}#")
+
 
 @dataclass(frozen=True, slots=True)
 class SourceJob:
@@ -30,13 +36,19 @@ class SourceJob:
 
 
 def sources(extractor: str) -> Query[Source]:
-    """Every source that the extractor has read, and those that jobs of it still owe, by path."""
+    """Every source that the extractor has read, and those that jobs of it still owe, by path.
+
+    Of the conversations of exports those that are owed: there is nothing the others could be held against.
+    """
     return Query(
-        "SELECT source_file, agent, cursor, looked_size FROM extraction_state WHERE extractor = :extractor "
+        "SELECT source_file, agent, cursor, looked_size FROM extraction_state s "
+        f"WHERE extractor = :extractor AND NOT {CONVERSATION} "
         "UNION ALL SELECT j.lock_key, json_extract(j.payload, '$.adapter'), NULL, NULL FROM jobs j "
-        f"WHERE {_LISTED} AND json_extract(j.payload, '$.path') IS NOT NULL AND j.state <> 'succeeded' "
+        f"WHERE {_LISTED} AND (json_extract(j.payload, '$.path') IS NOT NULL AND j.state <> 'succeeded' "
+        "OR json_extract(j.payload, '$.session') IS NOT NULL AND j.state NOT IN ('succeeded', 'cancelled')) "
         f"AND NOT EXISTS (SELECT 1 FROM jobs n WHERE n.lock_key = j.lock_key AND n.seq > j.seq AND {_newer()}) "
-        "AND NOT EXISTS (SELECT 1 FROM extraction_state s WHERE s.source_file = j.lock_key AND s.extractor = :extractor) "
+        "AND (json_extract(j.payload, '$.path') IS NULL OR NOT EXISTS (SELECT 1 FROM extraction_state s "
+        "WHERE s.source_file = j.lock_key AND s.extractor = :extractor)) "
         "ORDER BY 1",
         {"extractor": extractor},
         _source,

@@ -17,6 +17,7 @@ from mex_pipeline.errors import (
     MexError,
     SourceFormat,
     SourceGone,
+    SourceUnreadable,
 )
 from mex_pipeline.services import endings
 from mex_pipeline.services.endings import circuit_ms, for_error, pauses
@@ -205,3 +206,12 @@ def test_product_c8_a_foreground_job_fails_in_front_of_the_person_and_pauses_not
 def test_what_a_run_did_not_ask_it_does_not_judge() -> None:
     assert pauses(ended(LLMUnavailable("llm_timeout")), "", None, T0) == []
     assert pauses(Ending(JobState.QUEUED, "shutdown", gives_back=True), HERE, None, T0) == []
+
+
+def test_a_database_that_its_owner_keeps_locked_is_tried_again_and_not_for_ever() -> None:
+    busy = SourceUnreadable("source_busy", path="/p")
+    assert ended(busy).state is JobState.RETRYING
+    last = ended(busy, replace(RUNNING, attempt=RUNNING.max_attempts))
+    assert (last.state, last.outcome) == (JobState.FAILED, Outcome.SOURCE_GONE)
+    assert ended(busy, IN_FRONT).state is JobState.FAILED
+    assert ended(SourceUnreadable(path="/p")).state is JobState.FAILED

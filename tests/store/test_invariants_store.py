@@ -115,7 +115,7 @@ def succeed_under_another_claim(db: Gateway, done: str) -> None:
 
 
 def mark_without_ending(db: Gateway, _: str) -> None:
-    run(db, "INSERT INTO seen_messages SELECT 'claude', 'k', 'model', id, 1 FROM jobs WHERE lock_key = '/runs'")
+    run(db, "INSERT INTO seen_messages SELECT 'claude', 'k', 'model', id, 1, 0 FROM jobs WHERE lock_key = '/runs'")
 
 
 def quote_without_ending(db: Gateway, _: str) -> None:
@@ -194,7 +194,7 @@ def test_rules_that_are_not_unique_any_more_are_named(db: Gateway) -> None:
 
 def test_what_an_import_brings_of_another_home_is_no_violation(db: Gateway) -> None:
     sound(db)
-    run(db, "INSERT INTO seen_messages VALUES ('claude', 'k', 'model', 'a job of another home', 1)")
+    run(db, "INSERT INTO seen_messages VALUES ('claude', 'k', 'model', 'a job of another home', 1, 0)")
     run(
         db,
         "INSERT INTO history (id, memory_id, event, actor, created_at, job_id) "

@@ -244,3 +244,38 @@ def test_product_h14_a_file_of_an_earlier_version_of_ours_is_brought_up_with_eve
         assert one(db, "PRAGMA user_version") == migrations.VERSION
         assert one(db, "SELECT id FROM jobs") == "a"
         assert one(db, "PRAGMA integrity_check") == "ok"
+
+
+def test_product_b10_a_file_of_version_7_keeps_every_row_and_its_kept_turns_their_order(tmp_path: Path) -> None:
+    path = tmp_path / "mex.db"
+    folder = resource_files("mex_pipeline.store") / "ddl"
+    with opened("sync", path) as db:
+        db.script("PRAGMA journal_mode = WAL;")
+        with db.transaction():
+            for name in ("0006_initial.sql", "0007_queue.sql"):
+                db.script((folder / name).read_text(encoding="utf-8"))
+            db.script("PRAGMA user_version = 7;")
+        stored(db, "cat")
+        turns = [("b", "s1"), ("a", "s1"), ("c", None)]
+        db.run(
+            *(
+                Statement(
+                    "INSERT INTO turns (agent, key, session_id, role, kind, text, kept_at) "
+                    "VALUES ('claude', :key, :session, 'user', 'typed', :text, '2026-03-01T08:00:00Z')",
+                    {"key": key, "session": session, "text": f"原话 {key}"},
+                )
+                for key, session in turns
+            ),
+            Statement("INSERT INTO seen_messages VALUES ('claude', 'b', 'model', 'j', 1)"),
+        )
+        before = {name: rows(db, f"SELECT * FROM {name}") for name in ("memories", "history", "turns", "seen_messages")}
+    assert ensure(path) is False
+    with opened("sync", path) as db:
+        assert one(db, "PRAGMA user_version") == migrations.VERSION
+        assert one(db, "PRAGMA integrity_check") == "ok"
+        for name, old in before.items():
+            now = rows(db, f"SELECT * FROM {name}")
+            assert [{key: row[key] for key in old[0]} for row in now] == old if old else now == []
+        assert [row["key"] for row in rows(db, "SELECT key FROM turns ORDER BY position")] == ["b", "a", "c"]
+        assert rows(db, "SELECT DISTINCT previous_key FROM turns") == [{"previous_key": None}]
+        assert one(db, "SELECT purged FROM seen_messages") == 0

@@ -1,0 +1,25 @@
+"""What is said of the words that memories rest on, in English."""
+
+TEXTS = {
+    "source.by_hand": "Added by hand: there is no conversation behind it.",
+    "source.by_agent": "Added by an agent with mex add: there is no conversation behind it.",
+    "source.imported": "It came from an export or an earlier meX, which did not say where it was said.",
+    "source.rewritten": "The value was changed by hand since; these words are those of the value before.",
+    "source.session": "session {id}",
+    "source.project": "project: {path}",
+    "source.file": "file: {path}",
+    "source.file_gone": "file: {path} (not there any more)",
+    "source.unverified": "Unverified: these words were not found in what was said.",
+    "source.nowhere": "Neither kept turns nor the file show what was said around it.",
+    "source.no_message": "It is not known in which message it was said.",
+    "source.in_kept": "from the kept turns",
+    "source.in_file": "from the file",
+    "turns.row": "{agent}  {session}  turns {count}, {kib} KiB, {oldest} – {newest}",
+    "turns.empty": "No turns are kept.",
+    "turns.ask": "Drop {count} kept turns of {sessions} sessions ({kib} KiB)? This cannot be undone.",
+    "turns.pruned": "Dropped: {count} kept turns of {sessions} sessions, {kib} KiB. Memories and their quotes stay.",
+    "turns.would_prune": "Would drop {count} kept turns of {sessions} sessions, {kib} KiB.",
+    "turns.unsettled": "Another process uses mex.db: the space is given back later.",
+    "turns.stats": "Kept turns: {turns}, {kib} KiB",
+    "turns.stats_row": "· {agent}: {turns}, {kib} KiB of text",
+}

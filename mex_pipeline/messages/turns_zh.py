@@ -1,0 +1,25 @@
+"""关于记忆所依据原话的中文文案。"""
+
+TEXTS = {
+    "source.by_hand": "手动添加，没有对应的对话。",
+    "source.by_agent": "由智能体用 mex add 添加，没有对应的对话。",
+    "source.imported": "来自导出文件或旧版 meX，当时没有记下出处。",
+    "source.rewritten": "后来手动改过内容；下面是改动之前那条的原话。",
+    "source.session": "会话 {id}",
+    "source.project": "项目：{path}",
+    "source.file": "文件：{path}",
+    "source.file_gone": "文件：{path}（已不在）",
+    "source.unverified": "未核实：对话里没有找到这句话。",
+    "source.nowhere": "留存的原话和会话文件里都找不到上下文了。",
+    "source.no_message": "不清楚是在哪条消息里说的。",
+    "source.in_kept": "取自留存的原话",
+    "source.in_file": "取自会话文件",
+    "turns.row": "{agent}  {session}  {count} 轮，{kib} KiB，{oldest} – {newest}",
+    "turns.empty": "没有留存的原话。",
+    "turns.ask": "确定删除 {sessions} 个会话中留存的 {count} 轮原话（{kib} KiB）？此操作无法撤销。",
+    "turns.pruned": "已删除 {sessions} 个会话中留存的 {count} 轮原话，共 {kib} KiB。记忆和引用的原句不受影响。",
+    "turns.would_prune": "将删除 {sessions} 个会话中留存的 {count} 轮原话，共 {kib} KiB。",
+    "turns.unsettled": "mex.db 正被其他进程使用，空间稍后才会释放。",
+    "turns.stats": "留存的原话：{turns} 轮，{kib} KiB",
+    "turns.stats_row": "· {agent}：{turns} 轮，文字 {kib} KiB",
+}
