@@ -26,6 +26,11 @@ def seconds(variable: str, default: float) -> float:
     return float(os.environ.get(variable) or default)
 
 
+def number(variable: str, default: int) -> int:
+    """Return a limit, another one when a test asks for it."""
+    return int(os.environ.get(variable) or default)
+
+
 def clock_offset() -> float:
     """Return by how many seconds the wall clock is off: what the file named by MEX_TEST_CLOCK says."""
     if not _CLOCK:

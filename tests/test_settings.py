@@ -15,7 +15,7 @@ SECTIONS = {
     one.name: type(getattr(Settings(), one.name)) for one in dataclasses.fields(Settings) if one.name != "language"
 }
 OTHER: dict[type, Any] = {bool: False, int: 777, float: 7.5, str: "7m"}
-"""A value of each type that is no default and fits every setting of the type, but for an address."""
+"""A value of each type that is no default and fits every setting of the type, but for those that are looked at closely."""
 OTHER_URL = "redis://other:1/2"
 
 
@@ -52,7 +52,7 @@ def test_product_a5_the_environment_wins_over_the_file_and_the_file_over_the_def
     file: Path, section: str, name: str
 ) -> None:
     default = getattr(SECTIONS[section](), name)
-    value = OTHER_URL if name == "url" else OTHER[type(default)]
+    value = {"url": OTHER_URL, "turns": "user"}.get(name, OTHER[type(default)])
     text = yaml.safe_dump({section: {name: value}})
     assert getattr(getattr(load(file, text), section), name) == value
     variable = {f"MEX_{section}_{name}".upper(): str(default).lower()}
@@ -108,10 +108,13 @@ def test_product_a5_a_fault_names_file_line_and_key(file: Path, text: str, code:
 
 
 def test_product_a5_a_fault_tells_what_would_fit(file: Path) -> None:
-    assert fails(file, "langauge: zh\n").params["known"] == "language, llm, extraction, profile, worker, queue"
+    assert fails(file, "langauge: zh\n").params["known"] == (
+        "language, llm, extraction, keep, privacy, profile, worker, queue"
+    )
     assert "max_tokens, recent_days, recent_limit" in fails(file, "profile:\n  days: 1\n").params["known"]
     assert fails(file, "worker:\n  threads: 0\n").params["expected"] == "int ≥ 1"
     assert fails(file, "worker:\n  autostart: x\n").params["expected"] == "true, false"
+    assert fails(file, "keep:\n  turns: x\n").params["expected"] == "evidence, user, all, none"
     assert fails(file, "worker:\n  idle_exit: x\n").params["expected"] == "15m, 2h, 0"
     assert fails(file, "llm:\n  model: []\n").params["expected"] == "text"
 

@@ -111,7 +111,7 @@ def test_fault_29_clear_empties_everything_but_what_was_paid_and_can_be_taken_ba
     mex("export", "--turns", "--output", str(tmp_path / "before.json"))
     done = cleared()
     assert done["cleared"] == {
-        "memories": 3, "history": 5, "sources": 1, "turns": 1, "replies": 1, "cursors": 1, "messages": 1, "jobs": 1,
+        "memories": 3, "history": 5, "sources": 1, "turns": 2, "replies": 1, "cursors": 1, "messages": 1, "jobs": 1,
     }  # fmt: skip
     backup = Path(done["backup"])
     assert backup.read_bytes() == (tmp_path / "before.json").read_bytes()

@@ -24,6 +24,8 @@ ARGUMENTS: dict[str, list[str]] = {
     "get": [ID],
     "search": ["x"],
     "history": [ID],
+    "source": [ID],
+    "turns prune": ["--agent", "claude", "--yes"],
     "forget": [ID],
     "restore": [ID],
     "move": [ID, "--topic", "work"],

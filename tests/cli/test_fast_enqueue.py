@@ -12,10 +12,12 @@ from mex_pipeline.cli import enqueue
 from mex_pipeline.cli.app import build
 from mex_pipeline.lease import FileLock
 from mex_pipeline.paths import Home
+from tests.adapters.export_files import gpt_chat, write
+from tests.adapters.opencode_session import Export, store
 from tests.support.program import Ran, in_process, opened
 from tests.support.sessions import SessionFile
 
-SAME = {"seq", "id", "created_at", "available_at", "first_enqueued_at", "job_id", "at"}
+SAME = {"seq", "id", "created_at", "available_at", "first_enqueued_at", "job_id", "at", "batch_id", "note"}
 """Columns that differ from run to run."""
 
 PLAIN = (
@@ -28,6 +30,12 @@ PLAIN = (
     ("extract", "--async", "--from=plain", "--file={notes}"),
     ("extract", "--async", "--file", "{link}"),
     ("extract", "--async", "--delay", "5m", "--file", "{file}"),
+    ("extract", "--async", "--file", "{file}", "--session", "s1"),
+    ("extract", "--async", "--session=s2", "--file", "{file}", "--json"),
+    ("extract", "--async", "--session", "s1", "a text"),
+    ("extract", "--async", "--file", "{export}"),
+    ("extract", "--async", "--file", "{store}", "--delay", "5m", "--json"),
+    ("extract", "--async", "--file", "{store}", "--session", "ses_2"),
     ("extract", "--async", "--text", "{file}"),
     ("extract", "--async", "--lang", "zh", "我住在成都"),
     ("extract", "--async", "--lang=zh", "--file", "{folder}/none"),
@@ -77,6 +85,8 @@ def places(tmp_path: Path) -> dict[str, str]:
     (tmp_path / "data.json").write_text('{"neither": 1}', encoding="utf-8")
     (tmp_path / "link").symlink_to(session.path)
     names = {"file": session.path, "notes": tmp_path / "notes.txt", "data": tmp_path / "data.json"}
+    names["export"] = write(tmp_path / "export.json", gpt_chat())
+    names["store"] = store(tmp_path / "opencode.db", Export("ses_1").user("a"), Export("ses_2"))
     return {name: str(path) for name, path in (names | {"link": tmp_path / "link", "folder": tmp_path}).items()}
 
 
@@ -234,8 +244,8 @@ def test_a_worker_that_lives_is_named(home: Path) -> None:
 
 WORDS = st.sampled_from(
     ["--async", "--async", "--json", "--text", "--file", "--file=a.txt", "--from", "claude", "--subject", "other",
-     "--delay", "5m", "--lang", "zh", "--dry-run", "-", "--", "", "-x", "a text", "我住在成都", "--from=plain", "--help",
-     "--file="]
+     "--session", "--delay", "5m", "--lang", "zh", "--dry-run", "-", "--", "", "-x", "a text", "我住在成都", "--from=plain",
+     "--help", "--file="]
 )  # fmt: skip
 
 
@@ -249,7 +259,8 @@ def test_words_that_the_short_way_takes_mean_the_same_to_typer(words: list[str])
     theirs = command.make_context("extract", list(words)).params
     assert theirs["in_background"]
     assert not theirs["dry_run"]
-    defaults = {"text": None, "adapter": None, "subject": "user", "delay": None}
+    defaults = {"text": None, "adapter": None, "subject": "user", "session": None, "delay": None}
+    theirs |= {"session": theirs["session_id"]}
     assert defaults | mine == {name: theirs[name] for name in (*defaults, "is_text")} | {
         "file": None if theirs["file"] is None else Path(theirs["file"])
     }

@@ -26,12 +26,15 @@ def _sha(text: str) -> str:
 @pytest.mark.skipif(not TRUTH, reason="the corpus of real sessions is not here")
 @pytest.mark.parametrize("name", TRUTH or ["none"])
 def test_a_real_session_gives_the_turns_of_its_ground_truth(name: str) -> None:
-    """User and assistant turns in order, and nothing of what may not appear."""
+    """User and assistant turns in order, what a person said elsewhere, and nothing of what may not appear."""
     truth = TRUTH[name]
     shown = mex("transcript", str(CORPUS / name), "--from", "claude", "--json")
     said: dict[str, list[str]] = {"user": [], "assistant": []}
+    elsewhere = [turn["text"] for turn in shown.json["turns"] if turn["kind"] != "typed"]
+    assert elsewhere == [one["text"] for one in truth.get("human_elsewhere", [])]
     for turn in shown.json["turns"]:
-        said[turn["role"]].append(turn["text"])
+        if turn["kind"] == "typed":
+            said[turn["role"]].append(turn["text"])
     if name.startswith("sessions"):
         assert [_sha(text) for text in said["user"]] == [one["sha"] for one in truth["user"]]
         assert [_sha(text) for text in said["assistant"]] == [one["sha"] for one in truth["assistant"]]

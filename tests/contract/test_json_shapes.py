@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from mex_pipeline.cli import app as commands
+from tests.adapters.export_files import Gpt, write
 from tests.support.program import Ran, in_process
 from tests.support.source_tree import ROOT
 
@@ -128,6 +129,20 @@ class Tour:
         log.write_text(json.dumps(line | {"job": batch}) + "\n", encoding="utf-8")
         yield "worker_logs", ("worker", "logs", "-n", "1")
         yield "worker_install-service", ("worker", "install-service", "--print", "--system", "systemd")
+        memory = next(one["id"] for one in self.run("list").json if one["content"] == "我喜欢绿茶")
+        yield "source", ("source", memory)
+        yield "turns_list", ("turns", "list")
+        yield "turns_prune", ("turns", "prune", "--agent", "plain", "--yes")
+        greeting = Gpt()
+        greeting.says("assistant", "Welcome.")
+        chats = write(self.folder / "conversations.json", greeting)
+        yield "import_archive", ("import", str(chats), "--mode", "extract")
+        project = self.folder / ".claude" / "projects" / "-home-you"
+        project.mkdir(parents=True)
+        (project / "4b1f.jsonl").write_bytes(EXAMPLE.read_bytes())
+        yield "sessions", ("sessions",)
+        yield "sweep_dry_run", ("sweep", "--dry-run")
+        yield "sweep", ("sweep", "--yes", "--async")
         yield "clear", ("clear", "--yes")
 
 

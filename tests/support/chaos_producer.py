@@ -17,6 +17,7 @@ from pathlib import Path
 from mex_pipeline.app import App
 from mex_pipeline.bootstrap import open_app
 from mex_pipeline.domain.job import Trigger
+from mex_pipeline.domain.source_key import SourceKey
 from mex_pipeline.errors import DatabaseBusy, JobStateConflict
 from mex_pipeline.services import jobs
 from tests.support.chaos_facts import sentence
@@ -116,7 +117,9 @@ class _Producer:
     def _submit(self, session: _Session) -> None:
         while True:
             try:
-                _, merged = jobs.submit_file(self._app, session.path, adapter="claude", trigger=Trigger.COMMAND)
+                _, merged = jobs.submit(
+                    self._app, jobs.extraction("claude", SourceKey(session.path.resolve())), trigger=Trigger.COMMAND
+                )
             except DatabaseBusy:
                 self.did["busy"] += 1
                 continue

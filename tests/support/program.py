@@ -43,7 +43,7 @@ _IN_PROCESS = {
     ("forget",), ("restore",), ("gc",), ("move",),
     ("export",), ("import",), ("backup",), ("clear",),
     ("review",), ("history",), ("diff",),
-    ("setup",), ("integrate",),
+    ("setup",), ("integrate",), ("sessions",), ("sweep",), ("source",), ("turns",),
 }  # fmt: skip
 """What runs in the test's own process, a second faster each: the same `run`, with the same streams and exit code."""
 
