@@ -47,6 +47,22 @@ def from_iso(text: str) -> datetime:
     return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
 
 
+def in_zone(stored: str, zone: str | None = None) -> datetime:
+    """Return a stored or foreign moment as the user's clock showed it: in the IANA `zone`, or the machine's.
+
+    A zone that this machine does not know is as good as none. Raises ValueError as `from_iso`.
+    """
+    moment = from_iso(stored)
+    if zone is None:
+        return moment.astimezone()
+    from zoneinfo import ZoneInfo  # noqa: PLC0415 - 2 ms that no query needs
+
+    try:
+        return moment.astimezone(ZoneInfo(zone))
+    except (KeyError, ValueError, OSError):
+        return moment.astimezone()
+
+
 def iso_of_millis(value: int | None) -> str | None:
     """Return integer milliseconds in the stored ISO form; None stays None."""
     return None if value is None else iso(datetime.fromtimestamp(value / 1000, UTC))

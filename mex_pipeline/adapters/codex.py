@@ -22,6 +22,7 @@ from mex_pipeline.adapters.codex_speech import (
     event_text,
     item_reason,
     item_text,
+    world_zone,
 )
 from mex_pipeline.adapters.files import digest
 from mex_pipeline.adapters.jsonl import Collector, Window, window
@@ -152,7 +153,7 @@ class _Reader:
 
     An item in the user's name waits until an event confirms it or the model goes on. `_place` is where the record before
     this one ends, `_open` where the stretch begins that may still change. `_aborted` holds the keys of prompts whose task
-    was aborted: one that is typed again right after is the same utterance.
+    was aborted: one that is typed again right after is the same utterance. `_zone` is the user's, from then on.
     """
 
     collector: Collector
@@ -163,6 +164,7 @@ class _Reader:
     _waiting: list[_Prompt] = field(default_factory=list)
     _open: int | None = None
     _aborted: dict[str, str] = field(default_factory=dict)
+    _zone: str | None = None
 
     @classmethod
     def of(cls, part: Window, head: _Head) -> "_Reader":
@@ -232,7 +234,10 @@ class _Reader:
         event = payload.get("type") if kind == "event_msg" else kind
         reason = RECORD_REASONS.get(kind, "unknown_type")
         match event:
+            case "world_state":
+                self._zone = world_zone(payload) or self._zone
             case "task_started" | "turn_context":
+                self._zone = text_of(payload, "timezone") or self._zone
                 self._begin(text_of(payload, "turn_id"), record)
             case "task_complete" | "turn_aborted":
                 self._end(is_aborted=event == "turn_aborted")
@@ -345,7 +350,7 @@ class _Reader:
     def _turn(self, key: str, text: str, payload: dict[str, Any], record: Record) -> Turn:
         role: Role = "user" if key.startswith("u") else "assistant"
         at = moment(record.value.get("timestamp")) or self.head.at
-        return Turn(key, role, text, at, text_of(payload, "id"), self.head.session_id, end=record.end)
+        return Turn(key, role, text, at, text_of(payload, "id"), self.head.session_id, end=record.end, zone=self._zone)
 
 
 def _typed_item(kind: str, payload: dict[str, Any]) -> str:

@@ -63,6 +63,11 @@ def item_reason(kind: str) -> str:
     return "tool_use" if kind.endswith("_call") or kind == "additional_tools" else "unknown_type"
 
 
+def world_zone(payload: dict[str, Any]) -> str | None:
+    """Return the time zone that a `world_state` record tells: newer clients write it there, not in `turn_context`."""
+    return text_of(mapping(mapping(payload.get("state")).get("environments")), "timezone")
+
+
 def event_text(payload: dict[str, Any]) -> str | None:
     """Return what a person typed by an event that says so, empty when nothing of it was; None for other events.
 

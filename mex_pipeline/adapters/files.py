@@ -10,6 +10,9 @@ from typing import BinaryIO
 
 from mex_pipeline.errors import SourceGone, SourceUnreadable
 
+_BUFFER = 64 * 1024
+"""Bytes read at once: lines of a session are longer than what is usual."""
+
 
 @contextmanager
 def opened(path: Path) -> Iterator[BinaryIO]:
@@ -28,7 +31,7 @@ def opened(path: Path) -> Iterator[BinaryIO]:
     if not stat.S_ISREG(mode):
         raise _unreadable(path, errno.EISDIR if stat.S_ISDIR(mode) else errno.EINVAL)
     try:
-        with path.open("rb") as file:
+        with path.open("rb", _BUFFER) as file:
             yield file
     except FileNotFoundError as error:
         raise SourceGone(path=str(path)) from error

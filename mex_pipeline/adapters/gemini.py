@@ -90,11 +90,10 @@ def _of_journal(path: Path, file: BinaryIO, since: Cursor, *, is_quiet: bool, un
     entries = journal.entries.values()
     left_out = _left_out(path, (entry.message for entry in entries), is_subagent=journal.is_subagent)
     for entry in entries:
-        place = Record(entry.start, entry.end, {})
         for reason in [left_out] if left_out else entry.message.reasons:
-            collector.drop(reason, place)
+            collector.drop(reason, entry)
         for turn in () if left_out else entry.message.turns(journal.session_id, entry.end):
-            collector.keep(turn, place)
+            collector.keep(turn, entry)
     held_from = None if is_quiet or part.fixed else journal.open_from()
     return collector.transcript(file, _NAME, held_from)
 

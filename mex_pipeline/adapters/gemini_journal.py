@@ -65,9 +65,9 @@ class Journal:
         value = record.value
         if record.fault:
             return [record.fault]
-        if (target := text_of(value, "$rewindTo")) is not None:
+        if "$rewindTo" in value and (target := text_of(value, "$rewindTo")):
             return ["state", *(["rewound"] * self._rewind(target))]
-        if (name := text_of(value, "id")) is not None:
+        if "id" in value and (name := text_of(value, "id")):
             return [] if self._write(name, record) else ["duplicate"]
         changes = mapping(value.get("$set")) or value
         self.session_id = text_of(changes, "sessionId") or self.session_id
@@ -191,4 +191,4 @@ def _without_summary(listed: list[Message], known: dict[str, Entry]) -> Iterator
         if is_acknowledgement(after) and before.type == "user" and not {before.id, after.id} & known.keys()
     }
     for one in listed:
-        yield one._replace(said=(), reasons=("compact_summary",)) if one.id in is_summary else one
+        yield one._replace(said=(), reasons=("compact_summary",), marks=one.pieces) if one.id in is_summary else one

@@ -48,17 +48,22 @@ class Said(NamedTuple):
 
 
 class Message(NamedTuple):  # made for every message, as jsonl's records
-    """One message: what was said in it, why the rest is left out, and `pieces`, the hashes of its texts as they stand.
+    """One message: what was said in it, why the rest is left out, and the marks of its texts as they stand.
 
-    `id` is None where the client gave none. The hashes are this process's: they tell messages of one file apart.
+    `id` is None where the client gave none. `marks` is None where the only text is the first that was said.
     """
 
     id: str | None
     type: str
     said: tuple[Said, ...]
     reasons: tuple[str, ...]
-    pieces: tuple[int, ...] = ()
+    marks: tuple[int, ...] | None = ()
     at: str | None = None
+
+    @property
+    def pieces(self) -> tuple[int, ...]:
+        """The marks of its texts, by which they are found again under another id."""
+        return (_mark(self.said[0].text),) if self.marks is None else self.marks
 
     def turns(self, session_id: str | None, end: int) -> Iterator[Turn]:
         """Yield the turns of what was said, read up to the position `end`."""
@@ -72,9 +77,7 @@ def message(value: Any) -> Message:
         return Message(None, "", (), ("malformed",))
     name, kind = text_of(value, "id"), text_of(value, "type") or ""
     texts = _texts(value.get("content"))
-    bare = [one for text in texts if (one := "".join(text.split()))]
-    pieces = tuple(map(hash, bare))
-    key = name or "#" + digest("\n".join([kind, str(value.get("timestamp")), *map(digest, bare)]))
+    key = name or "#" + digest("\n".join([kind, str(value.get("timestamp")), *map(digest, filter(None, map(_bare, texts)))]))
     if kind == "gemini":
         said, reasons = _gemini(key, value, texts)
     elif kind == "user":
@@ -82,7 +85,9 @@ def message(value: Any) -> Message:
     else:
         is_notice = kind in ("info", "warning", "error")
         return Message(name, kind, (), ("notice" if is_notice else "unknown_type",))
-    return Message(name, kind, tuple(said), tuple(reasons), pieces, moment(value.get("timestamp")))
+    is_all = bool(said) and texts == [said[0].text]
+    marks = None if is_all else tuple(_mark(text) for text in texts if _bare(text))
+    return Message(name, kind, tuple(said), tuple(reasons), marks, moment(value.get("timestamp")))
 
 
 def says_the_same(value: dict[str, Any], other: dict[str, Any]) -> bool:
@@ -92,7 +97,7 @@ def says_the_same(value: dict[str, Any], other: dict[str, Any]) -> bool:
 
 def is_acknowledgement(one: Message) -> bool:
     """True for the answer that the client puts behind its summary of compacted talk."""
-    return one.type == "gemini" and one.pieces == (hash("".join(_ACKNOWLEDGED.split())),)
+    return one.type == "gemini" and one.pieces == (_mark(_ACKNOWLEDGED),)
 
 
 def _user(key: str, value: dict[str, Any], texts: list[str]) -> tuple[list[Said], list[str]]:
@@ -152,7 +157,8 @@ def _said_answers(answers: list[tuple[str, str]]) -> Iterator[Said]:
 def _words(value: dict[str, Any]) -> tuple[Any, ...]:
     """Return all that `message` makes speech of, as it stands."""
     content, shown = value.get("content"), value.get("displayContent")
-    return text_of(value, "type"), _texts(content), _texts(shown), _answers(content), _call_answers(value)
+    answers = _call_answers(value) if isinstance(content, str) else _answers(content) + _call_answers(value)
+    return text_of(value, "type"), _texts(content), shown and _texts(shown), answers
 
 
 def _call_answers(value: dict[str, Any]) -> list[tuple[str, str]]:
@@ -197,6 +203,15 @@ def _part_reason(part: dict[str, Any]) -> str | None:
     if isinstance(part.get("text"), str):
         return None
     return next((reason for name, reason in _PART_REASONS.items() if name in part), "unknown_block")
+
+
+def _bare(text: str) -> str:
+    return "".join(text.split())
+
+
+def _mark(text: str) -> int:
+    """Return what tells texts of one file apart, blanks aside."""
+    return hash(_bare(text))
 
 
 def _list(value: Any) -> list[Any]:

@@ -12,7 +12,16 @@ from pathlib import Path
 
 from mex_pipeline.adapters.cleaning import assistant_text, left_out, user_text, without_closed_private
 from mex_pipeline.adapters.files import opened, size_of
-from mex_pipeline.adapters.plain import SPEAKERS, decode, fenced, folded, plain_lines, read_text, whole_text
+from mex_pipeline.adapters.plain import (
+    SPEAKERS,
+    decode,
+    fenced,
+    folded,
+    parse_plain,
+    plain_lines,
+    read_text,
+    whole_text,
+)
 from mex_pipeline.domain.conversation import Cursor, Role, Transcript
 from mex_pipeline.errors import SourceFormat
 
@@ -100,6 +109,12 @@ class MarkdownAdapter:
         if not transcript.has_speakers:
             raise SourceFormat(path=str(path), adapter=self.name)
         return transcript
+
+
+def parse_given(text: str) -> Transcript:
+    """Return the transcript of a text that was handed over: an exported conversation, else as `plain` reads it."""
+    as_markdown = parse_markdown(text)
+    return as_markdown if as_markdown.has_speakers else parse_plain(text)
 
 
 def parse_markdown(text: str) -> Transcript:

@@ -45,14 +45,17 @@ def records(file: BinaryIO, start: int, stop: int) -> Iterator[Record]:
     `bad_line`; one above LINE_CAP gives `oversized_line`. A last line without newline counts only if it is made of
     whole objects; otherwise reading stops before it, without fault, because it is still being written.
     """
-    usual = _usual_line() if stop - start > LONG else _no_line
+    parse = _usual_line() if stop - start > LONG else _no_line
     file.seek(start)
     at, cap = start, LINE_CAP + 1
     while at < stop:
         line = file.readline(cap if stop - at > cap else stop - at)
         end = at + len(line)
         if line.endswith(b"\n"):
-            value = usual(line)
+            try:
+                value = parse(line)
+            except (ValueError, RecursionError):
+                value = None
             if isinstance(value, dict) and b"\\u0000" not in line:
                 yield Record(at, end, value)
             else:
@@ -79,20 +82,12 @@ def _no_line(_: bytes) -> None:
 def _usual_line() -> Callable[[bytes], Any]:
     """Return what reads the usual line fast, with nothing in it that has to be tolerated.
 
-    It gives exactly the value that `_objects` finds first, or None: for lone surrogates, NaN, numbers beyond a float, raw
-    control characters, broken UTF-8, a byte order mark, and for several objects.
+    It gives exactly the value that `_objects` finds first, or raises ValueError or RecursionError: for lone surrogates,
+    NaN, numbers beyond a float, raw control characters, broken UTF-8, a byte order mark, and for several objects.
     """
     import msgspec  # noqa: PLC0415 - 15 ms that a short session and a request for a job do not need
 
-    parse = msgspec.json.Decoder().decode
-
-    def usual(line: bytes) -> Any:
-        try:
-            return parse(line)
-        except (ValueError, RecursionError):
-            return None
-
-    return usual
+    return msgspec.json.Decoder().decode
 
 
 def _objects(line: bytes, at: int) -> Iterator[Record]:

@@ -55,7 +55,7 @@ def sweep(
         app.settings.llm.require_whole()
         found, failed = _found(app, agent, since)
         with progress.steps(len(found), t("note.reading_sessions")) as step:
-            offered = service.offer(app, step(found), failed)
+            offered = service.offer(app, step(found[::-1]), failed)
         if dry_run:
             output.emit(offered.to_plain(), [*_offer_lines(offered), *_failures(offered.unreadable)])
             return

@@ -25,6 +25,7 @@ class Turn:
     keys (session-formats §2). `message_id` is what the agent calls the message. `at` is a UTC ISO string or None.
     `end` is the position (a byte offset, or a number of messages where the file is rewritten) up to which the source
     must have been read for this turn.
+    `zone` is the IANA name of the user's time zone where the agent tells it; without it the machine's counts.
     A `held` turn may still grow: it is shown but not yet extracted.
     """
 
@@ -37,6 +38,7 @@ class Turn:
     kind: Kind = "typed"
     held: bool = False
     end: int = 0
+    zone: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

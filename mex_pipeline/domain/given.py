@@ -8,7 +8,7 @@ from typing import Any
 from mex_pipeline.domain.conversation import CONTEXT_TURNS, Cursor, Transcript, Turn
 
 _FACTS = ("agent", "session_id", "project", "has_speakers", "dropped", "redacted")
-_DEFAULTS = {"at": None, "message_id": None, "session_id": None, "kind": "typed", "held": False, "end": 0}
+_DEFAULTS = {"at": None, "message_id": None, "session_id": None, "kind": "typed", "held": False, "end": 0, "zone": None}
 
 
 def part(turns: tuple[Turn, ...], known: Collection[str]) -> tuple[Turn, ...]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from mex_pipeline.clock import from_iso
+from mex_pipeline.clock import in_zone
 from mex_pipeline.domain.conversation import PROMPT_MARK, Chunk, Turn
 from mex_pipeline.llm.port import Message
 from mex_pipeline.llm.text import clean
@@ -83,7 +83,7 @@ def _turn(number: int, turn: Turn, *, is_context: bool) -> dict[str, Any]:
     if is_context:
         shown["context"] = True
     if turn.at is not None:
-        moment = from_iso(turn.at).astimezone()
+        moment = in_zone(turn.at, turn.zone)
         shown["time"] = f"{moment.isoformat(timespec='seconds')} {_WEEKDAYS[moment.weekday()]}"
     return {**shown, "text": clean(turn.text)}
 

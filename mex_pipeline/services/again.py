@@ -4,7 +4,7 @@ Cursor and message keys are not asked and the cursor stays where it is; what was
 it is in rereading.py.
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -128,7 +128,7 @@ def estimated(app: App, asked: Request) -> Estimate:
     return estimate.of_turns(app, left, frozenset(turn.key for turn in left))
 
 
-def readable(found: Transcript, gone: set[str]) -> tuple[Turn, ...]:
+def readable(found: Transcript, gone: Collection[str]) -> tuple[Turn, ...]:
     """Return the turns to read: not what may still grow, nor what said something that was forgotten for good (product B6)."""
     return tuple(turn for turn in settled(found) if turn.key not in gone)
 

@@ -1,6 +1,6 @@
 """The one transaction of an extraction: memories, history, sources, cursor, seen messages, job state (product C2, C3)."""
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 from mex_pipeline import faults
@@ -39,6 +39,7 @@ async def commit(app: AsyncApp, job: Job, reading: Reading, thought: Thought, *,
     moment = app.clock.now()
     now, at = iso(moment), millis(moment)
     async with app.db.transaction() as tx:
+        thought = await _still_tellable(tx, reading, thought)
         if reading.is_again:
             candidates, late = await still_new(tx, reading, thought.candidates, app.schema, now)
         else:
@@ -65,6 +66,17 @@ async def commit(app: AsyncApp, job: Job, reading: Reading, thought: Thought, *,
             await tx.first(jobs.insert_or_merge(follow_up))
             await tx.run(jobs.event(follow_up.id, at, "queued"))
     faults.point("committed")
+
+
+async def _still_tellable(tx: AsyncDatabase, reading: Reading, thought: Thought) -> Thought:
+    """Leave out, without a word, what rests on a message that was read before something it said was forgotten for good."""
+    keys = [turn.key for turn in reading.transcript.turns]
+    gone = set(await tx.all(cursors.purged(reading.transcript.agent, keys))) - reading.gone
+    if not gone:
+        return thought
+    kept = [one for one in thought.candidates if one.source and one.source.message_key not in (None, *gone)]
+    silent = [Discarded("", one.reason) for one in thought.discarded]
+    return replace(thought, candidates=tuple(kept), discarded=tuple(silent))
 
 
 async def _not_taken(

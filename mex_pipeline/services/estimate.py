@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from mex_pipeline.adapters import registry
-from mex_pipeline.adapters.plain import parse_plain
+from mex_pipeline.adapters.markdown import parse_given
 from mex_pipeline.adapters.port import Adapter
 from mex_pipeline.app import App
 from mex_pipeline.domain.budget import estimate_tokens
@@ -79,19 +79,26 @@ def serving(app: App) -> ExtractorKind:
     return "model" if app.settings.llm.is_configured else "rules"
 
 
-def of_source(app: App, key: SourceKey, adapter: Adapter) -> Estimate:
-    """Return what extracting a source would cost now; raises SourceGone, SourceUnreadable, SourceFormat."""
+def of_source(app: App, key: SourceKey, adapter: Adapter, counted: set[tuple[str, str]] | None = None) -> Estimate:
+    """Return what extracting a source would cost now; raises SourceGone, SourceUnreadable, SourceFormat.
+
+    Of several sources that hold the same messages (forks, resumed copies) only the first pays for them: (agent, key) of
+    those in `counted` are passed over, and what is new here is added.
+    """
     kind = serving(app)
     since = app.db.first(cursors.position(str(key), kind, adapter.name)) or Cursor()
     transcript = read(key, adapter, since, quiet_seconds=app.settings.extraction.quiet_seconds)
     turns = settled(transcript)
     seen = set(app.db.all(cursors.seen(transcript.agent, [turn.key for turn in turns], kind)))
+    if counted is not None:
+        seen.update(turn.key for turn in turns if (transcript.agent, turn.key) in counted)
+        counted.update((transcript.agent, turn.key) for turn in turns)
     return of_turns(app, turns, frozenset(turn.key for turn in turns if turn.key not in seen))
 
 
 def of_text(app: App, text: str) -> Estimate:
     """Return what extracting the text would cost."""
-    turns = parse_plain(text).turns
+    turns = parse_given(text).turns
     return of_turns(app, turns, frozenset(turn.key for turn in turns))
 
 

@@ -147,6 +147,7 @@ def execute(app: App, which: Meant) -> Receipt:
     app.db.script("PRAGMA secure_delete = ON;")
     with app.db.transaction() as tx:
         gone |= _gather(app.schema, tx, which.ids)
+        told = gone.messages | _telling(tx.all(purge.turns(gone.sessions, gone.messages)), gone)
         marks = [
             HistoryEntry(one, Event.DELETE, None, None, Actor.USER, evidence=None, created_at=now)
             for one in tx.all(purge.unmarked(which.ids))
@@ -154,7 +155,7 @@ def execute(app: App, which: Meant) -> Receipt:
         counts = _erase(tx, gone)
         tx.run(*(history.append(mark) for mark in marks))
         at = millis(app.clock.now())
-        tx.run(*(one for agent, key in sorted(gone.messages) for one in cursors.mark_purged(agent, key, at)))
+        tx.run(*(one for agent, key in sorted(told) for one in cursors.mark_purged(agent, key, at)))
     own = _settle(app.db, gone.words, counts)
     everything = {app.home.database.name: own} | backups
     return Receipt(
@@ -206,6 +207,11 @@ def _rewrite(tx: Database, statements: Sequence[Statement | None]) -> int:
     meant = [one for one in statements if one is not None]
     tx.run(*meant)
     return len(meant)
+
+
+def _telling(turns: Sequence[dict[str, Any]], gone: Doomed) -> frozenset[tuple[str, str]]:
+    """(agent, message key) of the kept turns that say it: they are not read anew either, for nobody knows the words then."""
+    return frozenset((turns[at]["agent"], turns[at]["key"]) for at in turns_without(turns, gone))
 
 
 def _silenced(turns: Sequence[dict[str, Any]], gone: Doomed) -> Iterator[Statement]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from mex_pipeline.adapters import registry
-from mex_pipeline.adapters.plain import parse_plain
+from mex_pipeline.adapters.markdown import parse_given
 from mex_pipeline.adapters.port import Look
 from mex_pipeline.app import AsyncApp
 from mex_pipeline.clock import from_iso, iso_of_millis
@@ -33,7 +33,8 @@ class Reading:
     `looked_size` is the size of the source when it was read, as its Look has it. `leaves_turns` says that it holds turns behind
     the end of this reading, which another job must read. `moves_cursor` says that the source may grow: its cursor is
     moved and its messages are marked as seen. Given text and an imported file are read once and leave neither (seed 004
-    §6.4). `is_again` says that a session is read anew: its messages are marked, and the cursor stays.
+    §6.4). `is_again` says that a session is read anew: its messages are marked, and the cursor stays. `gone` are the
+    messages of which something had been forgotten for good before: more of them at the commit means that it was since.
     """
 
     transcript: Transcript
@@ -45,6 +46,7 @@ class Reading:
     leaves_turns: bool = False
     moves_cursor: bool = True
     is_again: bool = False
+    gone: frozenset[str] = frozenset()
 
     @property
     def spoken(self) -> int:
@@ -80,7 +82,7 @@ async def read_source(app: AsyncApp, job: Job) -> Reading:
     if until is None:
         await _fix_end(app, job, transcript.cursor.off, stands.size)
     rest = transcript if until is None else await asyncio.to_thread(read_on, transcript.cursor)
-    turns = await _tellable(app, transcript.agent, settled(transcript)) if moves_cursor else transcript.turns
+    gone, turns = await _tellable(app, transcript.agent, settled(transcript) if moves_cursor else transcript.turns)
     new = await _unseen(app, transcript.agent, turns) if moves_cursor else turns
     return Reading(
         transcript,
@@ -91,6 +93,7 @@ async def read_source(app: AsyncApp, job: Job) -> Reading:
         stands.size if until is None else job.end_size,
         leaves_turns=_leaves_turns(rest, transcript.cursor, is_still=is_still),
         moves_cursor=moves_cursor,
+        gone=gone,
     )
 
 
@@ -121,19 +124,20 @@ async def _from_given(app: AsyncApp, job: Job) -> Reading:
         raise SourceGone("text_gone")
     if "session" not in job.payload:
         said_at = iso_of_millis(job.created_at)  # what is handed over was said now
-        given = parse_plain(await _safe_text(app, job, job.given_text))
+        given = parse_given(await _safe_text(app, job, job.given_text))
         given = await asyncio.to_thread(clean, given, redact=app.settings.privacy.redact_secrets)
         turns = tuple(replace(turn, at=said_at) for turn in given.turns)
         text = replace(given, turns=turns)
-        return Reading(text, turns, _chunks(app, turns, turns), Cursor(), None, None, moves_cursor=False)
+        gone, _ = await _tellable(app, text.agent, turns)  # who says it again wants it to be known again
+        return Reading(text, turns, _chunks(app, turns, turns), Cursor(), None, None, moves_cursor=False, gone=gone)
     transcript = unpack(job.given_text)
     key = conversation_key(transcript.agent, job.payload["session"])
     since = await app.db.first(cursors.position(str(key), app.extractor.kind, transcript.agent)) or Cursor()
     if since.off > transcript.cursor.off:
         transcript = replace(transcript, cursor=since)  # of an older export than the last one that was read
-    turns = await _tellable(app, transcript.agent, transcript.turns)
+    gone, turns = await _tellable(app, transcript.agent, transcript.turns)
     new = await _unseen(app, transcript.agent, turns)
-    return Reading(transcript, new, _chunks(app, turns, new), since, key, None)
+    return Reading(transcript, new, _chunks(app, turns, new), since, key, None, gone=gone)
 
 
 async def _safe_text(app: AsyncApp, job: Job, text: str) -> str:
@@ -147,10 +151,10 @@ async def _safe_text(app: AsyncApp, job: Job, text: str) -> str:
     return safe
 
 
-async def _tellable(app: AsyncApp, agent: str, turns: tuple[Turn, ...]) -> tuple[Turn, ...]:
-    """The turns without those that said something which was forgotten for good: they are no context either (product B6)."""
-    gone = set(await app.db.all(cursors.purged(agent, [turn.key for turn in turns])))
-    return tuple(turn for turn in turns if turn.key not in gone)
+async def _tellable(app: AsyncApp, agent: str, turns: tuple[Turn, ...]) -> tuple[frozenset[str], tuple[Turn, ...]]:
+    """The keys that said something which was forgotten for good, and the turns without them: no context either (B6)."""
+    gone = frozenset(await app.db.all(cursors.purged(agent, [turn.key for turn in turns])))
+    return gone, tuple(turn for turn in turns if turn.key not in gone)
 
 
 async def _unseen(app: AsyncApp, agent: str, turns: tuple[Turn, ...]) -> tuple[Turn, ...]:

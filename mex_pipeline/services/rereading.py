@@ -33,8 +33,8 @@ async def read_again(app: AsyncApp, job: Job) -> Reading:
         kept = await app.db.all(turns.of_session(job.payload["adapter"], job.payload["kept"]))
         read = from_kept(job.payload, kept)
     found = await asyncio.to_thread(clean, read, redact=app.settings.privacy.redact_secrets)
-    keys = [] if kept else [turn.key for turn in found.turns]  # kept turns have lost what was forgotten for good
-    left = readable(found, set(await app.db.all(cursors.purged(found.agent, keys))))
+    gone = frozenset(await app.db.all(cursors.purged(found.agent, [turn.key for turn in found.turns])))
+    left = readable(found, set() if kept else gone)  # kept turns have lost what was forgotten for good
     limit = app.settings.extraction.chunk_tokens if app.extractor.kind == "model" else RULES_CHUNK_TOKENS
     return Reading(
         replace(found, turns=left),
@@ -45,6 +45,7 @@ async def read_again(app: AsyncApp, job: Job) -> Reading:
         None,
         moves_cursor=False,
         is_again=True,
+        gone=gone,
     )
 
 

@@ -152,19 +152,21 @@ def report(app: App, found: Found) -> SessionReport | Unreadable:
 def offer(app: App, found: Iterable[Found], unreadable: Iterable[Unreadable] = ()) -> Offer:
     """Return what a sweep of the sessions would queue: those in which the user said something that is not extracted.
 
-    A session that stands as it did when it was last read is passed over (product H6).
+    A session that stands as it did when it was last read is passed over (product H6), and so is a fork in which nothing
+    was said that an earlier one of `found` does not hold: the oldest should come first.
     """
     kind = _serving(app)
     requests: list[jobs.Request] = []
     by_agent: dict[str, Estimate] = {}
     sessions = Counter[str]()
     failed = list(unreadable)
+    counted: set[tuple[str, str]] = set()
     for one in found:
         looked = app.db.first(cursors.last_look(str(one.key), kind))
         if looked is not None and looked[0] == one.stands.size:
             continue
         try:
-            part = estimate.of_source(app, one.key, one.adapter)
+            part = estimate.of_source(app, one.key, one.adapter, counted)
         except MexError as error:
             failed.append(_unreadable(one.adapter, one.key, error))
             continue

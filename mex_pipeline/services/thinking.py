@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from mex_pipeline.clock import from_iso
+from mex_pipeline.clock import in_zone
 from mex_pipeline.domain.candidate import About, Candidate, Discarded
 from mex_pipeline.domain.chunks import smaller
 from mex_pipeline.domain.conversation import Chunk
@@ -194,7 +194,7 @@ def judge(
     discarded: list[Discarded] = []
     for answer in heard.answered:
         item, result = answer.asked, answer.extracted
-        discarded.extend(result.discarded)
+        discarded.extend(_silent(one) if redact else one for one in result.discarded)
         proposals = (one if about is None else replace(one, about=about) for one in result.candidates)
         if redact:
             proposals = (_without_secrets(one) for one in proposals)
@@ -212,6 +212,14 @@ def _without_secrets(proposed: Candidate) -> Candidate:
         content=redacted(proposed.content),
         evidence=proposed.evidence and redacted(proposed.evidence),
         quote=proposed.quote and redacted(proposed.quote),
+    )
+
+
+def _silent(discarded: Discarded) -> Discarded:
+    return replace(
+        discarded,
+        content=redacted(discarded.content),
+        facts={name: redacted(fact) for name, fact in discarded.facts.items()},
     )
 
 
@@ -236,13 +244,10 @@ def _said(candidate: Candidate, chunk: Chunk) -> datetime | None:
     source = candidate.source
     if source is None or source.said_at is None:
         return None
-    if source.message_key is None and len({_local(turn.at).date() for turn in chunk.turns if turn.at}) > 1:
+    if source.message_key is None and len({in_zone(turn.at, turn.zone).date() for turn in chunk.turns if turn.at}) > 1:
         return None
-    return _local(source.said_at)
-
-
-def _local(stored: str) -> datetime:
-    return from_iso(stored).astimezone()
+    zones = (turn.zone for turn in chunk.turns if source.message_key in (turn.key, None))
+    return in_zone(source.said_at, next(zones, None))
 
 
 def _place(candidate: Candidate, chunk: Chunk) -> tuple[int, int]:

@@ -353,3 +353,14 @@ def test_a_real_rollout_that_was_replaced_is_read_from_its_start(tmp_path: Path)
         path.write_bytes(after.read_bytes())
         transcript = ADAPTER.read(path, cursor, quiet=True)
         assert (transcript.reset, identity(transcript.turns)) == (reset, identity(whole(after).turns))
+
+
+@pytest.mark.parametrize("style", ["events", "items"])
+def test_turns_carry_the_time_zone_the_client_names(style: str, tmp_path: Path) -> None:
+    rollout = chat(style)
+    rollout.record("world_state", full=True, state={"environments": {"timezone": "Europe/Berlin"}})
+    rollout.item("user", "Later.")
+    rollout.typed("Later.")
+    zones = [turn.zone for turn in whole(rollout.write(tmp_path / "r.jsonl")).turns]
+    assert set(zones[:-1]) == {"Asia/Shanghai"}
+    assert zones[-1] == "Europe/Berlin"

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from mex_pipeline.adapters import registry
-from mex_pipeline.adapters.markdown import MarkdownAdapter, parse_markdown
+from mex_pipeline.adapters.markdown import MarkdownAdapter, parse_given, parse_markdown
 from mex_pipeline.domain.conversation import Cursor
 from mex_pipeline.errors import SourceFormat, SourceGone, SourceUnreadable
 from tests.adapters.claude_session import chat, identity, said
@@ -364,3 +364,14 @@ def test_sessions_of_agents_are_not_taken(tmp_path: Path) -> None:
         "user",
         "## User\nquoted\n## Assistant\nquoted",
     )
+
+
+def test_a_text_that_is_handed_over_is_read_as_what_it_is() -> None:
+    """A pasted export has two speakers; a note and a labelled dialogue stay what `plain` makes of them."""
+    pasted = parse_given("## User\n\n我住在成都\n\n## Assistant\n\nYou work at Acme.\n")
+    assert [(turn.role, turn.text) for turn in pasted.turns] == [
+        ("user", "我住在成都"),
+        ("assistant", "You work at Acme."),
+    ]
+    assert [turn.role for turn in parse_given("用户：我住在成都\n助手：好的").turns] == ["user", "assistant"]
+    assert [turn.kind for turn in parse_given("# 笔记\n\n我住在成都").turns] == ["document"]

@@ -1,5 +1,6 @@
 """Relative time through the whole program: counted from the turn it was said in, or not written (product B4)."""
 
+import json
 from datetime import date, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -141,3 +142,21 @@ def test_b4_words_nobody_found_are_counted_from_a_day_only_if_the_whole_talk_was
     other = write(tmp_path / "o.jsonl", first, second.replace("2026-11-30T12", "2026-12-01T12"), "")
     result = mex("extract", "--file", str(other), "--json", TZ="UTC").json
     assert [one["reason"] for one in result["discarded"]] == ["relative_time"]
+
+
+@pytest.mark.parametrize(("zone", "expected"), [("Asia/Shanghai", "2026-12-02"), ("America/New_York", "2026-12-01")])
+def test_b4_an_agent_that_names_the_time_zone_is_believed(
+    model: ModelServer, tmp_path: Path, zone: str, expected: str
+) -> None:
+    """A session of a journey is read at home later."""
+    said = "明天去看牙医"
+    at = "2026-11-30T16:30:00Z"
+    records = [
+        {"timestamp": at, "type": "session_meta", "payload": {"id": "s", "cwd": "/home/lin", "source": "cli"}},
+        {"timestamp": at, "type": "turn_context", "payload": {"turn_id": "t1", "timezone": zone}},
+        {"timestamp": at, "type": "event_msg", "payload": {"type": "user_message", "message": said}},
+    ]
+    file = write(tmp_path / "rollout.jsonl", *(json.dumps(record, ensure_ascii=False) for record in records), "")
+    model.script({"reply": reply(candidate(said, said))})
+    (memory,) = mex("extract", "--file", str(file), "--json", TZ="UTC").json["added"]
+    assert memory["occurred_at"] == expected

@@ -142,6 +142,20 @@ def test_a_sweep_extracts_everything_new_once(sessions: Path) -> None:
     assert sorted(contents()) == ["林晓舟", "花生", "远光软件"]
 
 
+def test_a_fork_is_neither_counted_nor_queued_again(sessions: Path) -> None:
+    """What it holds beyond the first is."""
+    first = SessionFile(sessions / "a.jsonl", "a").user("我叫林晓舟")
+    aged(first.path, 1)
+    fork = first.forked_to(sessions / "fork.jsonl")
+    told = mex("sweep", "--dry-run", "--json").json
+    assert (told["sessions"], told["user_turns"]) == (1, 1)
+    fork.user("我对花生过敏")
+    told = mex("sweep", "--dry-run", "--json").json
+    assert (told["sessions"], told["turns"], told["user_turns"]) == (2, 2, 2)
+    mex("sweep", "--yes")
+    assert sorted(contents()) == ["林晓舟", "花生"]
+
+
 def test_a_sweep_in_the_background_is_one_batch_that_a_worker_runs(sessions: Path) -> None:
     for name, words in (("a", "我叫林晓舟"), ("b", "我对花生过敏")):
         SessionFile(sessions / f"{name}.jsonl", name).user(words)

@@ -127,6 +127,20 @@ def test_a_turn_shows_the_local_time_it_was_said_at() -> None:
     assert json.loads(user(said("x", at="2026-08-06T23:30:00Z")))[0]["time"] == "2026-08-07T07:30:00+08:00 Fri"
 
 
+@pytest.mark.usefixtures("shanghai")
+@pytest.mark.parametrize(
+    ("zone", "time"),
+    [
+        ("America/New_York", "2026-08-06T19:30:00-04:00 Thu"),
+        ("Mars/Olympus", "2026-08-07T07:30:00+08:00 Fri"),
+        ("../etc/passwd", "2026-08-07T07:30:00+08:00 Fri"),
+    ],
+)
+def test_a_turn_shows_the_clock_of_the_place_where_it_was_said(zone: str, time: str) -> None:
+    """A zone that nobody knows is the machine's."""
+    assert json.loads(user(replace(said("x", at="2026-08-06T23:30:00Z"), zone=zone)))[0]["time"] == time
+
+
 @given(st.lists(st.text(st.characters(exclude_categories=())), min_size=1, max_size=4))
 def test_product_c13_no_text_can_forge_a_turn(texts: list[str]) -> None:
     shown = user(*[said(text) for text in texts])
