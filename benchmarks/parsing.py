@@ -40,6 +40,7 @@ class Maker:
         self.chance = random.Random(20)
         self.known = [*" ".join(WORDS).split(), "\n", "\t"]
         self.count = 0
+        self.last: str | None = None
 
     def words(self, count: int) -> str:
         """Words as they stand in code and logs, several on a line."""
@@ -78,7 +79,8 @@ def claude(make: Maker) -> Iterator[Record]:
         message: Record = {"role": kind, "content": content}
         if kind == "assistant":
             message |= {"id": make.name("msg_"), "model": "m", "usage": {"input_tokens": 3, "output_tokens": 90}}
-        ids = {"parentUuid": make.name(), "uuid": make.name(), "timestamp": make.at()}
+        ids = {"parentUuid": make.last, "uuid": make.name(), "timestamp": make.at()}
+        make.last = ids["uuid"]
         return {**ids, **common, "type": kind, "message": message, **more}
 
     yield record("user", make.words(30))

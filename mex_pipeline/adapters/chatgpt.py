@@ -34,8 +34,8 @@ _PARTS = {
     "image_asset_pointer": "image",
     **dict.fromkeys(("audio_asset_pointer", "real_time_user_audio_video_asset_pointer"), "audio"),
 }
-_CITATION = re.compile("\ue200[^\ue200\ue201]*\ue201|[\ue200-\ue206]|【[^【】\\n]*†[^【】\\n]*】")
-_QUOTED = re.compile(r"The user provided .*?```\n?(?P<words>.*)```\s*", re.DOTALL)
+_CITATION = re.compile("\ue200[^\ue200\ue201]*\ue201|[\ue200-\ue206]|【[^【】†\\n]*+†[^【】\\n]*】")
+_QUOTED = re.compile(r"The user provided (?>.*?```)\n?(?P<words>.*)```\s*", re.DOTALL)
 """How ChatGPT hands custom instructions to the model: its own words, and the person's in a fence."""
 
 

@@ -6,18 +6,19 @@ a rewind left. What is speech is told in claude_speech, the queue in claude_queu
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
-from mex_pipeline.adapters import claude_branches, claude_local, claude_records
-from mex_pipeline.adapters.claude_branches import Link
+from mex_pipeline.adapters import claude_local, claude_records
+from mex_pipeline.adapters.claude_branches import Link, Tree
 from mex_pipeline.adapters.claude_queue import Queue
-from mex_pipeline.adapters.claude_records import HEAD, is_claude, text_of
+from mex_pipeline.adapters.claude_records import HEAD, is_claude
 from mex_pipeline.adapters.claude_speech import Said, answers_tool, of_assistant, of_queued, of_user
 from mex_pipeline.adapters.cleaning import capped
 from mex_pipeline.adapters.files import digest, opened
 from mex_pipeline.adapters.jsonl import Collector, Window, window
-from mex_pipeline.adapters.records import Record, records
+from mex_pipeline.adapters.records import Record, records, text_of
 from mex_pipeline.adapters.values import mapping, moment
 from mex_pipeline.domain.conversation import PROMPT_MARK, Cursor, Role, Transcript, Turn
 from mex_pipeline.errors import SourceFormat
@@ -107,11 +108,12 @@ class _Trailing:
 
 
 class _Found(NamedTuple):
-    """A turn, the id of its record in the tree if it has one, and where the record stands."""
+    """A turn, the id of its record in the tree if it has one, and the bytes at which the record stands."""
 
     turn: Turn
     uuid: str | None
-    place: Record
+    start: int
+    end: int
 
 
 @dataclass(slots=True)
@@ -123,7 +125,7 @@ class _Reading:
     trailing: _Trailing
     left_out: str | None
     queue: Queue = field(default_factory=Queue)
-    links: list[Link] = field(default_factory=list)
+    tree: Tree = field(default_factory=Tree)
     found: list[_Found] = field(default_factory=list)
 
     def take(self, record: Record) -> None:
@@ -147,21 +149,30 @@ class _Reading:
         else:
             self.collector.drop(_RECORD_REASONS.get(kind or "", "unknown_type"), record)
         if link := _link(record, said):
-            self.links.append(link)
+            self.tree.follow(link)
 
     def settle(self, file: BinaryIO) -> None:
         """Give the turns to the collector, without those of a branch that was left (claude_branches)."""
         for reason, record in self.queue.counts():
             self.collector.drop(reason, record)
         left: dict[str, int] = {}
-        if self.found and claude_branches.may_rewind(self.links, self.found[0].place.start):
-            before = (_link(record) for record in records(file, 0, self.window.start))
-            left = claude_branches.left([*(link for link in before if link), *self.links])
-        for turn, uuid, place in self.found:
-            if place.start < left.get(uuid or "", 0):
-                self.collector.drop("abandoned_branch", place)
+        if self.found and self.tree.branched > self.found[0].start:
+            left = self._whole_tree(file).left(one.uuid for one in self.found if one.uuid)
+        for one in self.found:
+            if one.start < left.get(one.uuid or "", 0):
+                self.collector.drop("abandoned_branch", one)
             else:
-                self.collector.keep(turn, place)
+                self.collector.keep(one.turn, one)
+
+    def _whole_tree(self, file: BinaryIO) -> Tree:
+        """Return the tree from the beginning of the file on: a branch may hang on what is before the window."""
+        if self.window.start == 0:
+            return self.tree
+        tree = Tree()
+        for record in chain(records(file, 0, self.window.start), self.window.records(file)):
+            if link := _link(record):
+                tree.follow(link)
+        return tree
 
     def _take_user(self, record: Record) -> list[Said]:
         """One turn for all that was typed, and one for each answer to a tool."""
@@ -222,8 +233,11 @@ class _Reading:
         if was_cut:
             self.collector.drop("capped", record)
         at = moment(typed_at or text_of(value, "timestamp"))
-        turn = Turn(key, role, text, at=at, message_id=message_id, session_id=_session(value), kind=said.kind)
-        self.found.append(_Found(turn, text_of(value, "uuid"), Record(record.start, record.end, {})))
+        session = _session(value)
+        if session == self.collector.session_id:
+            session = self.collector.session_id  # one string for all turns
+        turn = Turn(key, role, text, at=at, message_id=message_id, session_id=session, kind=said.kind)
+        self.found.append(_Found(turn, text_of(value, "uuid"), record.start, record.end))
 
 
 def _whole_file_reason(path: Path, head: Iterable[Record]) -> str | None:

@@ -7,6 +7,7 @@ pass over the whole would give.
 """
 
 from collections.abc import Iterable
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 
@@ -19,64 +20,87 @@ class Link(NamedTuple):
     is_prompt: bool
 
 
-def may_rewind(links: Iterable[Link], after: int) -> bool:
-    """True when a prompt behind the offset `after` begins a new branch, or hangs on a record that is not among these."""
-    seen: set[str] = set()
-    prompted: set[str] = set()
-    for link in links:
-        if link.uuid in seen:
-            continue
-        seen.add(link.uuid)
-        if not link.is_prompt or link.parent is None:
-            continue
-        if link.start > after and (link.parent in prompted or link.parent not in seen):
-            return True
-        prompted.add(link.parent)
-    return False
+class _Node(NamedTuple):
+    """What begins a stretch of the tree: a prompt, or a record whose parent was not read before it; `depth` in prompts."""
+
+    parent: int | None
+    start: int
+    depth: int
 
 
-def left(links: Iterable[Link]) -> dict[str, int]:
-    """Return the records below which a person went back, each with the offset of the last prompt that did so.
+@dataclass(slots=True)
+class Tree:
+    """The tree of a session as far as its records were followed.
 
-    What the record with such an id said is left if it stands before the offset. A prompt whose path back to the
-    beginning has fewer than half of the prompts that were valid so far counts for nothing: the tree is not what it seems
-    then. Prompts without parent are no siblings, since they also begin merged copies.
+    A session has far more records than prompts, so a record that is no prompt is only known to belong to the node that
+    its parent belongs to; what is left of that is left of it. Records go by the hashes of their ids.
     """
-    parents: dict[str, str | None] = {}
-    starts: dict[str, int] = {}
-    depths: dict[str, int] = {}
-    children: dict[str, list[str]] = {}
-    rewound: dict[str, int] = {}
-    valid = 0
-    for link in links:
-        if link.uuid in parents:
-            continue  # history that was copied again
-        parents[link.uuid] = link.parent
-        depths[link.uuid] = depth = depths.get(link.parent or "", 0) + link.is_prompt
-        valid += link.is_prompt
-        if not link.is_prompt or link.parent is None:
-            continue
-        starts[link.uuid] = link.start
-        siblings = children.setdefault(link.parent, [])
-        if siblings and 2 * depth >= valid:
-            rewound[link.parent] = link.start
-            valid = depth
-        siblings.append(link.uuid)
-    ends = {child: end for parent, end in rewound.items() for child in children[parent] if starts[child] < end}
-    return _inherited(ends, parents) if ends else {}
 
+    branched: int = -1
+    """The offset of the last prompt that began a new branch, or hung on a record that was not read before it."""
+    _nodes: list[_Node] = field(default_factory=lambda: [_Node(None, 0, 0)])
+    _node_of: dict[int, int] = field(default_factory=dict)
+    _prompts: dict[int, list[int]] = field(default_factory=dict)
+    _rewound: dict[int, int] = field(default_factory=dict)
+    _valid: int = 0
 
-def _inherited(ends: dict[str, int], parents: dict[str, str | None]) -> dict[str, int]:
-    """Return for every record the greatest end among its own and its ancestors'; a cycle ends where it closes."""
-    found: dict[str, int] = {}
-    for uuid in parents:
-        path: list[str] = []
-        at: str | None = uuid
-        while at is not None and at in parents and at not in found:
-            found[at] = ends.get(at, 0)
-            path.append(at)
-            at = parents[at]
-        end = found.get(at, 0) if at is not None else 0
-        for one in reversed(path):
-            found[one] = end = max(found[one], end)
-    return {uuid: end for uuid, end in found.items() if end}
+    def follow(self, link: Link) -> None:
+        """Take the next record into account; one whose id was there before is history that was copied again.
+
+        A prompt whose path back to the beginning has fewer than half of the prompts that were valid so far counts for
+        nothing: the tree is not what it seems then. Prompts without parent are no siblings, since they also begin merged
+        copies.
+        """
+        name = hash(link.uuid)
+        if name in self._node_of:
+            return
+        parent = None if link.parent is None else hash(link.parent)
+        above = 0 if parent is None else self._node_of.get(parent)
+        if above is not None and not link.is_prompt:
+            self._node_of[name] = above
+            return
+        depth = self._nodes[above or 0].depth + link.is_prompt
+        node = self._node_of[name] = len(self._nodes)
+        self._nodes.append(_Node(parent, link.start, depth))
+        if not link.is_prompt:
+            return
+        self._valid += 1
+        if parent is None:
+            return
+        siblings = self._prompts.setdefault(parent, [])
+        if siblings or above is None:
+            self.branched = link.start
+        if siblings and 2 * depth >= self._valid:
+            self._rewound[parent] = link.start
+            self._valid = depth
+        siblings.append(node)
+
+    def left(self, uuids: Iterable[str]) -> dict[str, int]:
+        """Return those of the records below which a person went back, each with the offset of the last prompt that did so.
+
+        What the record with such an id said is left if it stands before the offset.
+        """
+        if not self._rewound:
+            return {}
+        ends = self._ends()
+        found = ((uuid, ends[self._node_of.get(hash(uuid), 0)]) for uuid in uuids)
+        return {uuid: end for uuid, end in found if end}
+
+    def _ends(self) -> list[int]:
+        """Return for every node the greatest end among its own and its ancestors'; a cycle ends where it closes."""
+        ends = [0] * len(self._nodes)
+        for parent, end in self._rewound.items():
+            for node in self._prompts[parent]:
+                ends[node] = end if self._nodes[node].start < end else 0
+        done = {0}
+        for node in range(len(ends)):
+            path: list[int] = []
+            at = node
+            while at not in done:
+                done.add(at)
+                path.append(at)
+                at = self._node_of.get(self._nodes[at].parent or 0, 0)
+            end = ends[at]
+            for one in reversed(path):
+                ends[one] = end = max(ends[one], end)
+        return ends

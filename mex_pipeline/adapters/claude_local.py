@@ -26,7 +26,8 @@ def places(home: Path, environment: Mapping[str, str]) -> Iterator[Path]:
 
 def kept_days(home: Path, environment: Mapping[str, str]) -> int | None:
     """Return the days after which an untouched session is deleted, the fewest of all roots; None for never (0 days)."""
-    days = [_kept_days(root / "settings.json") for root in _roots(home, environment)]
+    named = [cleanup_days(root / "settings.json") for root in _roots(home, environment)]
+    days = [DEFAULT_DAYS if one is None else one for one in named]
     return min((one for one in days if one), default=None if days else DEFAULT_DAYS)
 
 
@@ -60,14 +61,12 @@ def _listed(folder: Path) -> list[Path]:
         return []
 
 
-def _kept_days(settings: Path) -> int | None:
-    """Return the days that a settings file names; None for 0, the usual ones where it names no number of days."""
+def cleanup_days(settings: Path) -> int | None:
+    """Return the `cleanupPeriodDays` of a settings file, 0 or more; None where it names no such number of days."""
     try:
         with opened(settings) as file:
             value: Any = json.loads(file.read(_SETTINGS_CAP))
     except (SourceGone, SourceUnreadable, ValueError, RecursionError):
-        return DEFAULT_DAYS
+        return None
     days = value.get("cleanupPeriodDays") if isinstance(value, dict) else None
-    if isinstance(days, bool) or not isinstance(days, int) or days < 0:
-        return DEFAULT_DAYS
-    return days or None
+    return days if isinstance(days, int) and not isinstance(days, bool) and days >= 0 else None

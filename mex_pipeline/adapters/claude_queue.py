@@ -10,9 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from mex_pipeline.adapters.claude_records import text_of
 from mex_pipeline.adapters.claude_speech import Said, typed_text
-from mex_pipeline.adapters.records import Record
+from mex_pipeline.adapters.records import Record, text_of
 
 REACH = 4 * 1024 * 1024
 """How many bytes of the file behind an `enqueue` its resolution is looked for: a crashed client never writes one."""

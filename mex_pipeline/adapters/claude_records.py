@@ -1,10 +1,9 @@
 """Whether a file is a session of Claude Code: what a request for it has to know, and no more."""
 
 from pathlib import Path
-from typing import Any
 
 from mex_pipeline.adapters.files import opened, size_of
-from mex_pipeline.adapters.records import Record, records
+from mex_pipeline.adapters.records import Record, records, text_of
 
 HEAD = 1024 * 1024
 """How many bytes at the beginning decide what the file is."""
@@ -30,11 +29,5 @@ def is_claude(record: Record) -> bool:
         case "summary":
             return "leafUuid" in value
         case "file-history-snapshot":
-            return "messageId" in value
+            return "messageId" in value and "id" not in value  # WorkBuddy's records have an id of their own
     return "sessionId" in value and not {"id", "payload", "providerData"} & value.keys()
-
-
-def text_of(value: dict[str, Any], key: str) -> str | None:
-    """Return a string that is there and not empty, else None."""
-    found = value.get(key)
-    return found if isinstance(found, str) and found else None

@@ -7,8 +7,8 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from mex_pipeline.adapters.claude_records import text_of
-from mex_pipeline.adapters.cleaning import assistant_text, left_out, user_text
+from mex_pipeline.adapters.cleaning import assistant_text, left_out, of_one_message, user_text
+from mex_pipeline.adapters.records import text_of
 from mex_pipeline.adapters.values import mapping
 from mex_pipeline.domain.conversation import Kind
 
@@ -42,7 +42,6 @@ _PHRASES = (
 """Beginnings a person could also type: they count only where the client does not name a human as the origin."""
 
 _INTERRUPTED = re.compile(r"\[Request interrupted by user[^\]\n]*\]")
-_COMMAND_ARGS = re.compile(r"<command-args>(.*)</command-args>", re.DOTALL)
 _REJECTION = re.compile(r"tool use was rejected.{0,300}?the user said:", re.DOTALL | re.IGNORECASE)
 _ADVICE = "\n\nNote: The user's next message may contain a correction or preference."
 """What some versions tell the model after the user's words in a rejection."""
@@ -71,12 +70,14 @@ def of_user(value: dict[str, Any]) -> tuple[list[Said], list[str]]:
     answers: list[Said] = []
     reasons: list[str] = []
     is_human = _origin(value) == "human"
-    for index, block in enumerate(_blocks(value)):
-        raw = block.get("text") if block.get("type") == "text" else None
+    blocks = _blocks(value)
+    texts = of_one_message(filter(None, map(_typed, blocks)))
+    for index, block in enumerate(blocks):
+        raw = _typed(block) and next(texts)
         if block.get("type") == "tool_result":
             found: list[Said] | Said | str = _answers(block, value, index, is_first=not answers) or "tool_result"
         else:
-            found = typed_text(raw, is_human=is_human) if isinstance(raw, str) else _block_reason(block)
+            found = _block_reason(block) if raw is None else typed_text(raw, is_human=is_human)
         if isinstance(found, str):
             reasons.append(found)
         elif isinstance(found, Said):
@@ -98,8 +99,8 @@ def of_assistant(value: dict[str, Any]) -> tuple[list[Said], list[str]]:
     texts: list[Said] = []
     reasons: list[str] = []
     for block in _blocks(value):
-        raw = block.get("text") if block.get("type") == "text" else None
-        if not isinstance(raw, str):
+        raw = _typed(block)
+        if raw is None:
             reasons.append(_block_reason(block))
         elif text := assistant_text(raw):
             texts.append(Said(text, raw=raw))
@@ -117,7 +118,7 @@ def of_queued(attachment: dict[str, Any], value: dict[str, Any]) -> Said | str:
     origin = _origin(attachment) or _origin(value)
     if origin not in (None, "human") or attachment.get("commandMode") not in (None, "prompt"):
         return "notification"
-    found = [typed_text(raw, is_human=False) for raw in _texts(attachment.get("prompt"))]
+    found = [typed_text(raw, is_human=False) for raw in of_one_message(_texts(attachment.get("prompt")))]
     said = [one.text for one in found if isinstance(one, Said)]
     if said:
         return Said("\n".join(said), "queued")
@@ -138,8 +139,8 @@ def typed_text(raw: str, *, is_human: bool) -> Said | str:
     start = text[:80].lower()
     for prefix, reason in _WRAPPERS if is_human else _WRAPPERS + _PHRASES:
         if start.startswith(prefix):
-            given = _COMMAND_ARGS.search(text) if reason == "command" else None
-            args = user_text(given[1]) if given else ""
+            given = text.partition("<command-args>")[2].rpartition("</command-args>")[0] if reason == "command" else ""
+            args = user_text(given)
             return Said(args, "command_args") if args else reason
     return Said(text)
 
@@ -197,6 +198,12 @@ def _blocks(value: dict[str, Any]) -> list[dict[str, Any]]:
     if isinstance(content, list) and content:
         return [mapping(block) for block in content]
     return [{"type": "text", "text": "" if content == [] else content}]
+
+
+def _typed(block: dict[str, Any]) -> str | None:
+    """Return the text of a text block."""
+    text = block.get("text") if block.get("type") == "text" else None
+    return text if isinstance(text, str) else None
 
 
 def _machine_flag(value: dict[str, Any]) -> str | None:

@@ -4,6 +4,7 @@ What the person keeps private, blocks that a client or a memory tool put in, lon
 """
 
 import re
+from collections.abc import Iterable, Iterator
 from functools import cache
 from typing import Any, Literal
 
@@ -48,17 +49,26 @@ _INJECTED_TAGS = (
 
 @cache
 def _tag(names: str) -> re.Pattern[str]:
-    """Return what finds the opening and closing tags of these names, with any attributes; a self-closed tag is none."""
-    return re.compile(rf"<(?P<close>/)?\s*(?:{names})(?:\s[^<>]*)?(?<!/)>", re.IGNORECASE)
+    """Return what finds the opening and closing tags of these names, with any attributes; a self-closed tag is none.
+
+    The brackets may be full-width, as a Chinese keyboard gives them.
+    """
+    return re.compile(rf"[<＜](?P<close>[/／])?\s*(?:{names})(?:\s[^<>＜＞]*)?(?<![/／])[>＞]", re.IGNORECASE)
+
+
+def _has_tag(text: str) -> bool:
+    return ("<" in text or "＜" in text) and _tag(_ANY).search(text) is not None
 
 
 _INJECTED = "|".join(_INJECTED_TAGS)
 _OURS = "mex-memory"
 _PRIVATE = "private"
 _THOUGHT = "thinking|antthinking|antartifact"
+_DEEPEST = 100
+"""How many private blocks inside each other are told apart from one text of a message to the next."""
 _ANY = f"{_INJECTED}|{_OURS}|{_PRIVATE}|{_THOUGHT}"
 _Unclosed = Literal["to_last_tag", "to_the_end", "stays"]
-_FENCE = re.compile(r"[ \t]*(?P<mark>`{3,}|~{3,})(?P<info>[^`]*)")
+_FENCE = re.compile(r"[ \t]*(?P<mark>`{3,}+|~{3,}+)(?P<info>[^`]*)")
 
 
 def scrub(text: str) -> str:
@@ -86,9 +96,23 @@ def user_text(text: str) -> str:
     return _outside(text)[0].strip()
 
 
+def of_one_message(texts: Iterable[str]) -> Iterator[str]:
+    """Yield the texts of one message for cleaning: what one leaves open as private goes on in the next.
+
+    An image in a private passage makes two texts of it.
+    """
+    depth = 0
+    for text in texts:
+        yield f"<{_PRIVATE}>" * depth + text
+        if _has_tag(text):
+            kept = _without(_without(text, _INJECTED)[0], _OURS, unclosed="to_the_end")[0]
+            for found in _tag(_PRIVATE).finditer(kept):
+                depth = max(0, depth - 1) if found["close"] else min(depth + 1, _DEEPEST)
+
+
 def assistant_text(text: str) -> str:
     """Return what the assistant said, cleaned as the user's text: no thinking, no artifacts, long code counted."""
-    if "<" in text and _tag(_ANY).search(text):
+    if _has_tag(text):
         text = _without(_outside(text)[0], _THOUGHT)[0]
     return _short_code(text).strip()
 
@@ -120,7 +144,7 @@ def capped(text: str) -> tuple[str, bool]:
 
 def _outside(text: str) -> tuple[str, list[str]]:
     """Return `text` without injected and private blocks, and a reason for each."""
-    if "<" not in text or not _tag(_ANY).search(text):
+    if not _has_tag(text):
         return text, []
     text, injected = _without(text, _INJECTED)
     text, ours = _without(text, _OURS, unclosed="to_the_end")

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from mex_pipeline.adapters import codex_records
-from mex_pipeline.adapters.cleaning import assistant_text, capped, user_text
+from mex_pipeline.adapters.cleaning import assistant_text, capped, left_out, user_text
 from mex_pipeline.adapters.codex_records import HEAD, is_codex, stream, unwrapped
 from mex_pipeline.adapters.codex_speech import (
     RECORD_REASONS,
@@ -120,12 +120,16 @@ class _Head:
 
 @dataclass(frozen=True, slots=True)
 class _Prompt:
-    """An item in the user's name, until it is known whether a person typed it; `mark` tells its words."""
+    """An item in the user's name, until it is known whether a person typed it.
+
+    `mark` tells its words, `reasons` why some of them are left out.
+    """
 
     place: int
     record: Record
     turn: Turn
     mark: str
+    reasons: list[str]
     seems_typed: bool
 
 
@@ -268,24 +272,24 @@ class _Reader:
         """Keep an item in the user's name for the event that may follow; one whose event came before is known."""
         whole, typed, is_certain = item_text(payload)
         raw = typed or whole
-        text = user_text(raw)
+        text, reasons = user_text(raw), left_out(raw)
         if not text:
-            self.collector.drop("injected", record)
+            self.collector.drop(reasons[0] if reasons else "injected", record)
             return
         key, mark = self._name("user", "item", raw)
-        turn = self._turn(key, text, payload, record)
+        prompt = _Prompt(self._place, record, self._turn(key, text, payload, record), mark, reasons, bool(typed))
         if self._is_known(mark, "item"):
             self.collector.drop("duplicate", record)
         elif is_certain:
-            self._keep_prompt(turn, mark, record, self._place)
+            self._keep_prompt(prompt)
         else:
-            self._waiting.append(_Prompt(self._place, record, turn, mark, bool(typed)))
+            self._waiting.append(prompt)
 
     def _confirm(self, raw: str, payload: dict[str, Any], record: Record) -> None:
         """Take what an event says was typed; what waited before it was not."""
-        text = user_text(raw)
+        text, reasons = user_text(raw), left_out(raw)
         if not text:
-            self.collector.drop("injected", record)
+            self.collector.drop(reasons[0] if reasons else "injected", record)
             return
         key, mark = self._name("user", "event", raw)
         self._task.has_event = True
@@ -297,20 +301,21 @@ class _Reader:
         is_known = self._is_known(mark, "event")
         place = waiting[0].place if waiting else self._place
         if item is not None and item.seems_typed and not is_known:
-            self._keep_prompt(item.turn, mark, item.record, place)
+            self._keep_prompt(replace(item, place=place))
             waiting, is_known = waiting[:-1], True
         for prompt in waiting:
             self.collector.drop("injected", prompt.record)
         if is_known:
             self.collector.drop("duplicate", record)
         else:
-            self._keep_prompt(self._turn(key, text, payload, record), mark, record, place)
+            turn = self._turn(key, text, payload, record)
+            self._keep_prompt(_Prompt(place, record, turn, mark, reasons, seems_typed=True))
 
     def _decide(self, *, by_event: bool) -> None:
         """The model goes on: what waits is a prompt if it looks like one, and never where events say which are."""
         for prompt in self._waiting:
             if prompt.seems_typed and not by_event:
-                self._keep_prompt(prompt.turn, prompt.mark, prompt.record, prompt.place)
+                self._keep_prompt(prompt)
             else:
                 self.collector.drop("injected", prompt.record)
         self._waiting = []
@@ -319,13 +324,15 @@ class _Reader:
         """True when the same words were taken already as the file says them the other way."""
         return self._task.said[way, f"u{mark}"] <= self._task.kept[mark]
 
-    def _keep_prompt(self, turn: Turn, mark: str, record: Record, place: int) -> None:
-        if mark not in self._aborted:
+    def _keep_prompt(self, prompt: _Prompt) -> None:
+        if prompt.mark not in self._aborted:
             self._aborted = {}
-        self._task.kept[mark] += 1
-        self._task.prompts[mark] = turn.key
-        self._open = place
-        self._keep(turn, record)
+        self._task.kept[prompt.mark] += 1
+        self._task.prompts[prompt.mark] = prompt.turn.key
+        self._open = prompt.place
+        for reason in prompt.reasons:
+            self.collector.drop(reason, prompt.record)
+        self._keep(prompt.turn, prompt.record)
 
     def _keep(self, turn: Turn, record: Record) -> None:
         text, was_cut = capped(turn.text)

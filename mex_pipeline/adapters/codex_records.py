@@ -70,7 +70,7 @@ def is_codex(record: Record) -> bool:
     """True for a record that no other agent writes: a wrapped one, or what bare records begin with."""
     value = record.value
     if isinstance(value.get("payload"), dict):
-        return value.get("type") in _TYPES
+        return text_of(value, "type") in _TYPES
     return record.start == 0 and "type" not in value and "instructions" in value and {"id", "timestamp"} <= value.keys()
 
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-_END = re.compile(rb"\}(?=\s*(?:,\s*\{|\]|,?\s*\Z))")
+_END = re.compile(rb"\}(?=\s*+(?:,\s*+\{|\]|(?:,\s*+)?\Z))")
 """Where an element can end. Which of these places is one is told by the depth; a few too many do no harm."""
 _NOT_STRUCTURE = bytes(set(range(256)) - set(b'"{}[]'))
 _BLANK = b" \t\r\n"

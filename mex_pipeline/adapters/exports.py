@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from mex_pipeline.adapters import export_source
-from mex_pipeline.adapters.cleaning import assistant_text, capped, left_out, scrub, user_text
+from mex_pipeline.adapters.cleaning import assistant_text, capped, left_out, of_one_message, scrub, user_text
 from mex_pipeline.adapters.export_json import document
 from mex_pipeline.adapters.export_source import Head
 from mex_pipeline.adapters.files import digest
@@ -253,8 +253,9 @@ def _turn(message: Message, session_id: str, end: int) -> tuple[Turn | None, lis
     if message.reason or message.role is None:
         return None, [message.reason or "unknown_role"]
     clean = user_text if message.role == "user" else assistant_text
-    whole = "\n".join(text for raw in message.texts if (text := clean(scrub(raw))))
-    reasons = [*message.notes, *(reason for raw in message.texts for reason in left_out(raw))]
+    texts = list(of_one_message(map(scrub, message.texts)))
+    whole = "\n".join(text for raw in texts if (text := clean(raw)))
+    reasons = [*message.notes, *(reason for raw in texts for reason in left_out(raw))]
     if not whole:
         return None, reasons or ["empty"]
     text, was_cut = capped(whole)

@@ -19,7 +19,6 @@ from mex_pipeline.adapters.gemini_journal import Journal
 from mex_pipeline.adapters.gemini_messages import Message, message
 from mex_pipeline.adapters.gemini_source import document, is_known
 from mex_pipeline.adapters.jsonl import Collector, window
-from mex_pipeline.adapters.records import Record
 from mex_pipeline.adapters.values import mapping, string
 from mex_pipeline.domain.conversation import PROMPT_MARK, Cursor, Transcript, Turn
 from mex_pipeline.errors import SourceFormat, SourceGone, SourceUnreadable

@@ -72,8 +72,9 @@ class Journal:
         changes = mapping(value.get("$set")) or value
         self.session_id = text_of(changes, "sessionId") or self.session_id
         self.is_subagent = self.is_subagent or changes.get("kind") == "subagent"
-        repeated = self._send(changes["messages"], record) if isinstance(changes.get("messages"), list) else 0
-        return ["state", *(["duplicate"] * repeated)]
+        if not isinstance(changes.get("messages"), list):
+            return ["state"]
+        return ["state", *(["duplicate"] * self._send(changes["messages"], record))]
 
     def settle(self) -> None:
         """Make the newest message an entry, as far as it is written."""

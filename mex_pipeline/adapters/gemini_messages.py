@@ -26,7 +26,9 @@ _WRAPPERS = (
 """How texts begin that the client wrote in the user's name; each is a part of its own."""
 
 _STEERING = re.compile(r"\s*User (?:steering update|hints):\s*<user_input>(?P<words>.*?)</user_input>", re.DOTALL)
-_FILES = re.compile(r"(?:^|\n)\s*--- Content from referenced files ---\n.*(?:\n--- End of content ---|\Z)", re.DOTALL)
+_FILES = re.compile(
+    r"(?:^|\n)[ \t]*+--- Content from referenced files ---\n.*(?:\n--- End of content ---|\Z)", re.DOTALL
+)
 _ANSWERS = "ask_user"
 _PART_REASONS = {
     "functionCall": "tool_use",
@@ -50,7 +52,7 @@ class Said(NamedTuple):
 class Message(NamedTuple):  # made for every message, as jsonl's records
     """One message: what was said in it, why the rest is left out, and the marks of its texts as they stand.
 
-    `id` is None where the client gave none. `marks` is None where the only text is the first that was said.
+    `id` is None where the client gave none. `marks` is None where the only text is the first that was said, blanks aside.
     """
 
     id: str | None
@@ -77,15 +79,16 @@ def message(value: Any) -> Message:
         return Message(None, "", (), ("malformed",))
     name, kind = text_of(value, "id"), text_of(value, "type") or ""
     texts = _texts(value.get("content"))
-    key = name or "#" + digest("\n".join([kind, str(value.get("timestamp")), *map(digest, filter(None, map(_bare, texts)))]))
+    key = name or _unnamed(kind, value, texts)
     if kind == "gemini":
         said, reasons = _gemini(key, value, texts)
     elif kind == "user":
         said, reasons = _user(key, value, texts)
     else:
         is_notice = kind in ("info", "warning", "error")
-        return Message(name, kind, (), ("notice" if is_notice else "unknown_type",))
-    is_all = bool(said) and texts == [said[0].text]
+        reason = "notice" if is_notice else "unknown_type"
+        return Message(name, kind, (), (reason,), at=moment(value.get("timestamp")))
+    is_all = bool(said) and len(texts) == 1 and texts[0].strip() == said[0].text
     marks = None if is_all else tuple(_mark(text) for text in texts if _bare(text))
     return Message(name, kind, tuple(said), tuple(reasons), marks, moment(value.get("timestamp")))
 
@@ -106,7 +109,7 @@ def _user(key: str, value: dict[str, Any], texts: list[str]) -> tuple[list[Said]
     reasons = _reasons(content)
     if any(text.strip() for text in _texts(shown)):
         reasons += ["attachment"] * (len(_parts(content)) > len(_parts(shown)))
-        texts = _texts(shown)
+        content, texts = shown, _texts(shown)
     typed: list[str] = []
     steered: list[str] = []
     for text in texts:
@@ -138,7 +141,8 @@ def _gemini(key: str, value: dict[str, Any], texts: list[str]) -> tuple[list[Sai
     if text in (_ACKNOWLEDGED, _INTERRUPTED):
         return [], [*reasons, "synthetic"]
     said = [Said(f"a:{key}", "assistant", text)] if text else []
-    said += _said_answers(_call_answers(value))
+    if calls:
+        said += _said_answers(_call_answers(value))
     return said, [*reasons, "capped"] if was_cut else reasons if said or reasons else ["empty"]
 
 
@@ -156,14 +160,16 @@ def _said_answers(answers: list[tuple[str, str]]) -> Iterator[Said]:
 
 def _words(value: dict[str, Any]) -> tuple[Any, ...]:
     """Return all that `message` makes speech of, as it stands."""
-    content, shown = value.get("content"), value.get("displayContent")
-    answers = _call_answers(value) if isinstance(content, str) else _answers(content) + _call_answers(value)
-    return text_of(value, "type"), _texts(content), shown and _texts(shown), answers
+    kind, content, shown = text_of(value, "type"), value.get("content"), value.get("displayContent")
+    answers = _call_answers(value) if "toolCalls" in value else []
+    if isinstance(content, str) and shown is None:
+        return kind, content, answers
+    return kind, answers, _texts(content), _answers(content), _texts(shown), _answers(shown)
 
 
 def _call_answers(value: dict[str, Any]) -> list[tuple[str, str]]:
-    calls = value.get("toolCalls")
-    return _list(calls) and [one for call in calls for one in _answers(mapping(call).get("result"))]
+    calls = _list(value.get("toolCalls"))
+    return [one for call in calls for one in _answers(mapping(call).get("result"))] if calls else []
 
 
 def _answers(content: Any) -> list[tuple[str, str]]:
@@ -203,6 +209,12 @@ def _part_reason(part: dict[str, Any]) -> str | None:
     if isinstance(part.get("text"), str):
         return None
     return next((reason for name, reason in _PART_REASONS.items() if name in part), "unknown_block")
+
+
+def _unnamed(kind: str, value: dict[str, Any], texts: list[str]) -> str:
+    """Return a name for a message without id, made of its time and its words."""
+    words = [digest(bare) for text in texts if (bare := _bare(text))]
+    return "#" + digest("\n".join([kind, str(value.get("timestamp")), *words]))
 
 
 def _bare(text: str) -> str:

@@ -8,7 +8,7 @@ import hashlib
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from typing import BinaryIO
+from typing import BinaryIO, Protocol
 
 from mex_pipeline.adapters.files import size_of
 from mex_pipeline.adapters.records import Record, records
@@ -52,6 +52,15 @@ def window(file: BinaryIO, since: Cursor, until: int | None) -> Window:
     return Window(start, off, size, fixed=False, reset=reset)
 
 
+class Place(Protocol):
+    """Where something stands in a file: at the bytes `start` to `end`."""
+
+    @property
+    def start(self) -> int: ...
+    @property
+    def end(self) -> int: ...
+
+
 @dataclass(slots=True)
 class Collector:
     """What one pass gathers: turns in file order, each key once, and counts of what is left out.
@@ -75,22 +84,23 @@ class Collector:
         """Count a record as read; the last session id and project that a record names are the transcript's."""
         self.records += 1
         self._end = record.end
-        self.session_id = session_id or self.session_id
+        if session_id and session_id != self.session_id:
+            self.session_id = session_id
         self.project = project or self.project
 
-    def drop(self, reason: str, record: Record) -> None:
-        """Count one thing of `record` that is left out."""
-        if record.start >= self.window.off:
+    def drop(self, reason: str, place: Place) -> None:
+        """Count one thing that is left out of what stands at `place`."""
+        if place.start >= self.window.off:
             self._dropped[reason] += 1
 
-    def keep(self, turn: Turn, record: Record) -> None:
+    def keep(self, turn: Turn, place: Place) -> None:
         """Add a turn; one whose key was already read in this pass is counted as `duplicate`."""
         if turn.key in self._keys:
-            self.drop("duplicate", record)
+            self.drop("duplicate", place)
             return
         self._keys.add(turn.key)
-        self._turns.append(turn if turn.end == record.end else replace(turn, end=record.end))
-        self._starts.append(record.start)
+        self._turns.append(turn if turn.end == place.end else replace(turn, end=place.end))
+        self._starts.append(place.start)
 
     def transcript(self, file: BinaryIO, agent: str, held_from: int | None) -> Transcript:
         """Return the result of the pass.

@@ -29,7 +29,7 @@ _NAME = "markdown"
 _DETECT_BYTES = 256 * 1024
 _PREAMBLE_LINES = 40
 
-_HEADING = re.compile(r" {0,3}(?P<level>#{1,6})[ \t]+(?P<label>.{1,160}?)[ \t]*#*[ \t]*")
+_HEADING = re.compile(r" {0,3}(?P<level>#{1,6})[ \t]++(?P<label>\S(?:.{0,158}?\S)?)[ \t]*+#*+[ \t]*+")
 _BOLD = re.compile(
     r" {0,3}(?P<open>_\*\*|\*\*\*|\*\*|__)(?P<label>[^*_\n]{1,120}?)(?P<colon>[:：]?)(?P<close>\*\*_|\*\*\*|\*\*|__)"
     r"[ \t]*(?P<outer>[:：]?)(?P<rest>.*)"
@@ -68,7 +68,7 @@ _REASONS = {
 _RULE = re.compile(r"[ \t]*(?:-{3,}|\*{3,}|_{3,})[ \t]*")
 _TIME = re.compile(r"[ \t]*<time datetime=\"[^\"]{1,40}\"[^>]*>[^<]*</time>[ \t]*")
 _PREAMBLE = re.compile(
-    r"[ \t]*(?:#{1,6}[ \t].*|<!--.*|[-*>][ \t]?.*|_.*_|\*\*[^*]+\*\*.*|[\w \-./]{1,40}[:：].*|\[.*\]\(.*\).*|<[^>]+>.*)?"
+    r"[ \t]*(?:#{1,6}[ \t].*|<!--.*|[-*>][ \t]?.*|_.*_|\*\*[^*]+\*\*.*|[\w \-./]{1,40}[:：].*|\[[^\]]*+\]\([^)]*+\).*|<[^>]+>.*)?"
 )
 _BLOCK = re.compile(r"[ \t]*<(?:details|tool-use|tool_use|tool-call|tool_call|tool-result|tool_result)\b")
 _CLOSES = re.compile(r"</(?:details|tool-use|tool_use|tool-call|tool_call|tool-result|tool_result)>")

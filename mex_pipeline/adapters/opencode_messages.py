@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from mex_pipeline.adapters.cleaning import assistant_text, capped, left_out, scrub, user_text
+from mex_pipeline.adapters.cleaning import assistant_text, capped, left_out, of_one_message, scrub, user_text
 from mex_pipeline.adapters.files import digest
 from mex_pipeline.adapters.opencode_shapes import OVERSIZED, is_message
 from mex_pipeline.adapters.values import mapping, moment, number, string
@@ -127,7 +127,7 @@ def turns(message: Message, *, is_held: bool) -> Iterator[tuple[Turn | None, str
         yield None, reason
     if reason and reason not in _BROKEN_OFF:
         return
-    typed: list[tuple[str, str]] = []
+    typed: list[str] = []
     for part in message.parts:
         words, why = told(part), part_reason(part)
         if words:
@@ -138,11 +138,14 @@ def turns(message: Message, *, is_held: bool) -> Iterator[tuple[Turn | None, str
         elif why:
             yield None, why
         elif message.role == "user":
-            typed.append((part["text"], user_text(scrub(part["text"]))))
+            typed.append(part["text"])
         else:
             yield _turn(message, "assistant", part["text"], assistant_text(scrub(part["text"])))
-    yield from ((None, reason) for raw, text in typed for reason in left_out(raw) or ["empty"] * (not text))
-    spoken = [(raw, text) for raw, text in typed if text]
+    opened = [
+        (raw, whole, user_text(whole)) for raw, whole in zip(typed, of_one_message(map(scrub, typed)), strict=True)
+    ]
+    yield from ((None, reason) for _, whole, text in opened for reason in left_out(whole) or ["empty"] * (not text))
+    spoken = [(raw, text) for raw, _, text in opened if text]
     if spoken:
         raw, text = ("\n".join(words) for words in zip(*spoken, strict=True))
         yield _turn(message, "user", raw, text)

@@ -25,14 +25,14 @@ _DATE = r"(?:\d{4}[-/.年]\d{1,2}[-/.月]\d{1,2}日?|\d{1,2}[/.]\d{1,2}[/.]\d{2,
 _TIME = r"(?:(?:凌晨|上午|中午|下午|晚上)?\s?\d{1,2}[:：]\d{2}(?:[:：]\d{2})?(?:\.\d{1,6})?(?:\s?[AaPp][Mm])?Z?)"
 _STAMP = rf"[\[(【（]?(?:{_DATE}(?:[T,，\s]\s?{_TIME})?|{_TIME})[\])】）]?"
 _LABEL = re.compile(
-    rf"\s*(?:(?P<stamp>{_STAMP})\s?[-–—,，]?\s*)?(?:\*\*)?(?P<name>[^\s:：*][^:：*]{{0,15}}?)\s*(?:\*\*)?"
-    rf"\s*(?P<after>{_STAMP})?\s*[:：](?:\*\*)?(?P<rest>.*)"
+    rf"\s*+(?:(?P<stamp>{_STAMP})\s?[-–—,，]?\s*+)?(?:\*\*)?(?P<name>[^\s:：*](?:[^:：*]{{0,14}}?[^\s:：*])?)\s*+"
+    rf"(?:\*\*)?\s*+(?P<after>{_STAMP})?\s*+[:：](?:\*\*)?(?P<rest>.*)"
 )
-"""A speaker's label, which a date or a time may stand before or behind."""
-_LINE_OF_ITS_OWN = re.compile(rf"\s*(?P<name>\S[^:：]{{0,30}}?)\s+(?P<stamp>{_DATE}[T,，\s]\s?{_TIME})\s*")
+"""A speaker's label, which a date or a time may stand before or behind; blanks are possessive, a line may be long."""
+_LINE_OF_ITS_OWN = re.compile(rf"\s*+(?P<name>\S[^:：]{{0,30}}?)\s++(?P<stamp>{_DATE}[T,，\s]\s?{_TIME})\s*")
 """How messengers export a message: name and time on a line, the words below it."""
 _HEADING = re.compile(r"[ \t]{0,3}#{1,6}[ \t]")
-_FENCE = re.compile(r"[ ]{0,3}(?P<mark>`{3,}|~{3,})(?P<info>[^`]*)")
+_FENCE = re.compile(r"[ ]{0,3}(?P<mark>`{3,}+|~{3,}+)(?P<info>[^`]*)")
 _ITEM = re.compile(r"[ \t]*(?:[-*+]|\d{1,9}[.)、])[ \t]")
 _INDENTED = re.compile(r"(?: {2,}|\t)\S")
 SPEAKERS: dict[str, Role | None] = {
@@ -109,11 +109,11 @@ def parse_plain(text: str) -> Transcript:
     """Return the transcript of a given text; positions are its UTF-8 bytes.
 
     It is a dialogue when its first line that is not blank begins with a speaker's label (`User:`, `[10:31] 我：` …), or
-    is the line of a name and a time, and a person or a model speaks in it; each label then begins a turn. Where labels
-    carry a time, a name that nobody knows is another person, whose words are not the user's. Otherwise the text is one
-    document in the user's words (product B3), a turn per paragraph; a heading opens the paragraph that follows it, lists
-    and fenced blocks stay whole, and a paragraph of more than 4,000 characters goes on in a new turn at its next line.
-    Every line of a document is in a turn, as written.
+    is the line of a name and a time, and a person or a model speaks in it; each label outside of fenced blocks then begins
+    a turn. Where labels carry a time, a name that nobody knows is another person, whose words are not the user's.
+    Otherwise the text is one document in the user's words (product B3), a turn per paragraph; a heading opens the
+    paragraph that follows it, lists and fenced blocks stay whole, and a paragraph of more than 4,000 characters goes on in
+    a new turn at its next line. Every line of a document is in a turn, as written.
     """
     text = plain_lines(text)
     dropped = Counter(left_out(text))
@@ -211,7 +211,8 @@ class _Mark:
 def _marks(lines: list[str]) -> dict[int, _Mark]:
     """Return the lines at which somebody begins to speak, by their number; nothing where the text is no dialogue."""
     form = _LINE_OF_ITS_OWN if _LINE_OF_ITS_OWN.fullmatch(lines[0]) else _LABEL
-    found = {index: match for index, line in enumerate(lines) if (match := form.fullmatch(line))}
+    inside = fenced(lines)
+    found = {index: match for index, line in enumerate(lines) if not inside[index] and (match := form.fullmatch(line))}
     names = {index: folded(match["name"]) for index, match in found.items()}
     is_timed = {
         index: form is _LINE_OF_ITS_OWN or bool(found[index]["stamp"] or found[index]["after"]) for index in found

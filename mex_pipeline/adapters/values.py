@@ -12,6 +12,8 @@ _USUAL_TIME = re.compile(r"\d{4}-\d\d-\d\dT(?:[01]\d|2[0-3]):\d\d:\d\d(?:\.\d+)?
 
 _SECONDS_END = 100_000_000_000
 """A number below is a time in seconds, from it on in milliseconds: the year 5138 or 1973."""
+_END_YEAR, _MILLIS_END = 5138, 1000 * _SECONDS_END
+"""Where times end, as strings and as numbers: in no zone of a reader must one overflow."""
 
 
 def mapping(value: Any) -> dict[str, Any]:
@@ -40,11 +42,11 @@ def moment(value: Any) -> str | None:
     try:
         if isinstance(value, str):
             at = from_iso(value)
-            if at.year < 1970:
+            if not 1970 <= at.year < _END_YEAR:
                 return None
             return f"{value[:19]}Z" if _USUAL_TIME.fullmatch(value) else iso(at)
         given = number(value)
-        if given is None or given <= 0:
+        if given is None or not 0 < given < _MILLIS_END:
             return None
         return iso_of_millis(int(given if given >= _SECONDS_END else given * 1000))
     except (ValueError, OverflowError, OSError):

@@ -3,13 +3,13 @@
 Typed text and assistant text, no noise, no doubles (session-formats §3.8). The two write the same format.
 """
 
-import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from mex_pipeline.adapters.claude_local import cleanup_days
 from mex_pipeline.adapters.cleaning import assistant_text, capped
 from mex_pipeline.adapters.files import digest, opened
 from mex_pipeline.adapters.jsonl import Collector, window
@@ -17,12 +17,11 @@ from mex_pipeline.adapters.records import Record, records, text_of
 from mex_pipeline.adapters.values import moment
 from mex_pipeline.adapters.workbuddy_records import HEAD, RECORD_REASONS, detect, flag, is_workbuddy, raw_text, typed
 from mex_pipeline.domain.conversation import PROMPT_MARK, Cursor, Kind, Role, Transcript, Turn
-from mex_pipeline.errors import SourceFormat, SourceGone, SourceUnreadable
+from mex_pipeline.errors import SourceFormat
 
 _KEPT_DAYS = 30
 """What CodeBuddy's `cleanupPeriodDays` is where its settings do not say."""
 
-_SETTINGS_CAP = 1024 * 1024
 _OWN_FOLDER = re.compile(r"[/\\]\.mex(?:[/\\]|$)")
 
 
@@ -82,14 +81,8 @@ class CodeBuddyAdapter(WorkBuddyAdapter):
         yield from _codebuddy(home, environment).glob("projects/*/*.jsonl")
 
     def kept_days(self, home: Path, environment: Mapping[str, str]) -> int | None:
-        """Return the `cleanupPeriodDays` of its settings, 30 where they do not say."""
-        try:
-            with opened(_codebuddy(home, environment) / "settings.json") as file:
-                value: Any = json.loads(file.read(_SETTINGS_CAP))
-        except (SourceGone, SourceUnreadable, ValueError, RecursionError):
-            return _KEPT_DAYS
-        days = value.get("cleanupPeriodDays") if isinstance(value, dict) else None
-        return days if isinstance(days, int) and not isinstance(days, bool) and days > 0 else _KEPT_DAYS
+        """Return the `cleanupPeriodDays` of its settings, which are made as Claude Code's; 30 where they do not say."""
+        return cleanup_days(_codebuddy(home, environment) / "settings.json") or _KEPT_DAYS
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,11 +128,11 @@ class _Reader:
             self.collector.drop(reason, record)
         elif role == "user":
             self._settle()
-            text, reason = typed(raw_text(value))
+            text, typed_as, reasons = typed(raw_text(value))
+            for reason in reasons:
+                self.collector.drop(reason, record)
             if text:
-                self._keep(self._turn("u", text, value, "command_args" if reason else "typed"), record)
-            else:
-                self.collector.drop(reason or "empty", record)
+                self._keep(self._turn("u", text, value, typed_as), record)
         elif role == "assistant":
             self._follow_answer(value, record)
         else:
@@ -193,7 +186,7 @@ def _whole_file_reason(path: Path, head: Iterable[Record]) -> str | None:
         if _OWN_FOLDER.search(text_of(value, "cwd") or ""):
             return "own_session"
         if value.get("type") == "message" and value.get("role") == "user" and not flag(value):
-            text, reason = typed(raw_text(value))
+            text, typed_as, _ = typed(raw_text(value))
             if text:
-                return "own_prompt" if text.startswith(PROMPT_MARK) and not reason else None
+                return "own_prompt" if text.startswith(PROMPT_MARK) and typed_as == "typed" else None
     return None

@@ -4,10 +4,11 @@ import re
 from pathlib import Path
 from typing import Any
 
-from mex_pipeline.adapters.cleaning import user_text
+from mex_pipeline.adapters.cleaning import left_out, user_text
 from mex_pipeline.adapters.files import opened, size_of
 from mex_pipeline.adapters.records import Record, records, text_of
 from mex_pipeline.adapters.values import mapping, number
+from mex_pipeline.domain.conversation import Kind
 
 HEAD = 1024 * 1024
 """How many bytes at the beginning decide what the file is."""
@@ -48,8 +49,6 @@ _WRAPPERS = (
 )
 """How texts begin that the client wrote in the user's name, in lower case."""
 
-_QUERY = re.compile(r"<user_query>(.*?)</user_query>", re.DOTALL)
-_COMMAND_ARGS = re.compile(r"<command-args>(.*?)</command-args>", re.DOTALL)
 _TEXTS = ("input_text", "output_text", "text")
 _HOME = re.compile(r"[/\\]\.codebuddy(?:[/\\]|$)")
 
@@ -94,16 +93,23 @@ def raw_text(value: dict[str, Any]) -> str:
     return "\n".join(text_of(block, "text") or "" for block in blocks if text_of(block, "type") in _TEXTS)
 
 
-def typed(raw: str) -> tuple[str, str | None]:
-    """Return what a person typed of a user's text, and why that is nothing, or `command_args` for a command's words.
+def typed(raw: str) -> tuple[str, Kind, list[str]]:
+    """Return what a person typed of a user's text, how, and the reasons of all that is left out.
 
     Where there are queries in tags, they are all that is the person's: the rest is context.
     """
-    queries = _QUERY.findall(raw)
+    reasons = left_out(raw)
+    queries = _inside("user_query", raw)
     text = user_text("\n".join(queries) if queries else raw)
     start = text[:80].lower()
     for prefix, reason in _WRAPPERS:
         if start.startswith(prefix):
-            words = user_text("\n".join(_COMMAND_ARGS.findall(text))) if reason == "command" else ""
-            return words, "command_args" if words else reason
-    return text, None if text else "empty"
+            words = user_text("\n".join(_inside("command-args", text))) if reason == "command" else ""
+            return (words, "command_args", reasons) if words else ("", "typed", [reason])
+    return text, "typed", reasons if text else reasons[:1] or ["empty"]
+
+
+def _inside(tag: str, text: str) -> list[str]:
+    """Return what stands in each closed element, in order."""
+    *closed, _ = text.split(f"</{tag}>")
+    return [part.partition(f"<{tag}>")[2] for part in closed if f"<{tag}>" in part]

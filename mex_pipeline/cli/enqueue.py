@@ -113,8 +113,10 @@ def announce_batch(home: OpenHome, batch: str, submitted: Sequence[tuple[Job, bo
     for pause in pauses.current(home):
         output.note(pause_text(pause))
     shown = jobs.SubmittedBatch(batch, tuple(submitted), workers.ensure_running(home))
-    said = messages.text("done.batch_queued", id=batch, count=len(submitted))
-    output.emit(shown.to_plain(), [said, messages.text(f"note.worker_{shown.worker}", id=batch)])
+    said = [messages.text("done.batch_queued", id=batch, count=len(submitted))]
+    joined = sum(merged for _, merged in submitted)
+    said += [messages.text("done.batch_joined", count=joined)] if joined else []
+    output.emit(shown.to_plain(), [*said, messages.text(f"note.worker_{shown.worker}", id=batch)])
 
 
 def checked(

@@ -129,6 +129,7 @@ def verify(
         is_left = any(one.pending for one in report.sources) and not workers.will_run(app)
         nothing = t("note.no_sources_model" if app.settings.llm.is_configured else "note.no_sources")
     lines = [line for one in report.sources for line in _source_lines(one)]
+    lines += [t("verify.conversations", count=report.conversations)] if report.conversations else []
     output.emit(report.to_plain(), lines or [nothing])
     if is_left:
         output.note(t("verify.no_worker"))

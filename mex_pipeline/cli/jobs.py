@@ -1,5 +1,6 @@
 """`mex jobs list|show|wait|cancel|retry`, and what follows a request (product C1, D2-D4, H8)."""
 
+import shlex
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Annotated
@@ -55,7 +56,9 @@ def show(
 ) -> None:
     with session() as app:
         found = job_control.find(app, identifier)
-        plain, lines = job_view.found_plain(app, found), job_view.found_lines(app, found)
+        is_json = output.wants_json()
+        plain = job_view.found_plain(app, found) if is_json else {}
+        lines = [] if is_json else job_view.found_lines(app, found)
         members = found.jobs if isinstance(found, Batch) else (found,)
         if with_events:
             for job in members:
@@ -93,11 +96,23 @@ def wait(
         shown = [job_view.plain(app, job) for job, _ in ended]
         is_one = len(found) == 1 and isinstance(found[0], Job)
         output.emit(shown[0] if is_one else shown, _ended_lines(app, found, [job for job, _ in ended]))
-        for job, done in ended:
-            if not done:
-                state = children.as_it_stands(app, job).state
-                output.note(t("note.wait_over", id=job.id, state=t(f"state.{state}")))
+        for one in found:
+            _note_unended(app, one, [job for job, done in ended if not done])
         raise typer.Exit(max(code_of(app, job) if done else 2 for job, done in ended))
+
+
+def _note_unended(app: App, named: Job | Batch, unended: Sequence[Job]) -> None:
+    """Say of a job, or of a whole batch, that it has not ended; a batch of thousands is one line."""
+    if isinstance(named, Batch):
+        fresh = job_control.batch(app, named.id)
+        if {job.id for job in fresh.jobs} & {job.id for job in unended}:
+            output.note(t("note.batch_wait_over", id=named.id, counts=job_view.state_counts(fresh.count("state"))))
+        return
+    known = {named.id, job_control.followed(app.db, jobs.get(app.db, named.id)).id}
+    for job in unended:
+        if job.id in known:
+            state = children.as_it_stands(app, job).state
+            output.note(t("note.wait_over", id=named.id, state=t(f"state.{state}")))
 
 
 def _members(found: Iterable[Job | Batch]) -> list[Job]:
@@ -277,12 +292,29 @@ def _finish(app: App, job: Job) -> None:
         output.emit(job_view.plain(app, job), job_view.summary(app, job))
     bad = [job] if job.state is not JobState.SUCCEEDED else children.failed(app.db, job, limit=1)
     if bad:
-        _complain(app, bad[0])
+        _complain(app, bad[0], _rest_of(job))
+    elif children.unfinished(app.db, job):
+        output.note(t("note.wait_over", id=job.id, state=t(f"state.{JobState.RUNNING}")))
+    elif code_of(app, job):  # somebody has cancelled some of its conversations
+        output.note(_rest_of(job) or "")
     raise typer.Exit(code_of(app, job))
 
 
-def _complain(app: App, job: Job) -> None:
-    """Say why nothing was written: the job ended so, or one of the background that it joined has to wait.
+def _rest_of(job: Job) -> str | None:
+    """What is done about an export of which not all could be read: what was read is written, and asked for again is
+    the rest, which may have been cancelled here; None for any other job and while it waits."""
+    if job.kind != jobs.ARCHIVE or not job.state.is_final:
+        return None
+    path, one = shlex.quote(job.payload["path"]), job.payload.get("session")
+    whole = f"mex import --mode extract {path}"
+    return t(
+        "note.rest_failed", command=whole if one is None else f"mex extract --file {path} --session {shlex.quote(one)}"
+    )
+
+
+def _complain(app: App, job: Job, rest: str | None) -> None:
+    """Say why nothing was written: the job ended so, or one of the background that it joined has to wait. `rest` is said
+    of an export in place of that.
 
     What holds a job back now counts more than the error of an earlier run.
     """
@@ -299,5 +331,5 @@ def _complain(app: App, job: Job) -> None:
     key = "note.job_failed" if job.state.is_final else "note.job_waits"
     if not job.state.is_final and (held or job.available_at <= millis(app.clock.now())):
         key = "note.job_stays"
-    then = t(key, id=job.id, when=reasons.moment(iso_of_millis(job.available_at) or ""))
+    then = rest or t(key, id=job.id, when=reasons.moment(iso_of_millis(job.available_at) or ""))
     output.complain(code, what, output.joined(hint, then), retryable=bool(held or error.get("retryable", False)))

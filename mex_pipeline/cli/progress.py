@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from mex_pipeline.domain.job import Job
 
 T = TypeVar("T")
+_MOST_BARS = 10
 
 
 @contextmanager
@@ -38,9 +39,13 @@ def steps(number: int, words: str) -> Iterator[Callable[[Iterable[T]], Iterator[
 
 @contextmanager
 def bars(number: int) -> Iterator[Callable[[int, Job], None]]:
-    """Yield what is told of each new state of `number` jobs, by its place among them: one bar for each."""
+    """Yield what is told of each new state of `number` jobs, by its place among them: a bar for each, or one for many."""
     if number == 0 or not _are_seen():
         yield lambda *_: None
+        return
+    if number > _MOST_BARS:
+        with _one_bar(number) as tell_of_many:
+            yield tell_of_many
         return
     with _progress() as progress:
         tasks = [progress.add_task("", total=None) for _ in range(number)]
@@ -50,6 +55,21 @@ def bars(number: int) -> Iterator[Callable[[int, Job], None]]:
             if job.state.is_final:
                 done = total = total or 1
             progress.update(tasks[place], description=_words(job, number), completed=done, total=total)
+
+        yield tell
+
+
+@contextmanager
+def _one_bar(number: int) -> Iterator[Callable[[int, Job], None]]:
+    """Yield the same for more jobs than a terminal has lines for: how many of them have ended."""
+    ended: set[int] = set()
+    with _progress() as progress:
+        task = progress.add_task(output.visible(t("note.running_jobs")), total=number)
+
+        def tell(place: int, job: Job) -> None:
+            if job.state.is_final:
+                ended.add(place)
+                progress.update(task, completed=len(ended))
 
         yield tell
 

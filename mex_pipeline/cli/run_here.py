@@ -4,8 +4,12 @@ from collections.abc import Callable
 
 from mex_pipeline.app import App
 from mex_pipeline.bootstrap import run_job_here
+from mex_pipeline.clock import monotonic
 from mex_pipeline.domain.job import Job
 from mex_pipeline.services import children, jobs
+
+_TELL_SECONDS = 0.5
+"""How far an export is, is counted no more often: counting thousands of conversations takes longer than running one."""
 
 
 def whole(app: App, job_id: str, tell: Callable[[int, Job], None] = lambda *_: None) -> None:
@@ -26,18 +30,22 @@ def whole(app: App, job_id: str, tell: Callable[[int, Job], None] = lambda *_: N
 def _run_children(app: App, job_id: str, tell: Callable[[int, Job], None]) -> None:
     tried: set[str] = set()
     may_go_on = True
+    told_at = -_TELL_SECONDS
     while True:
         job = jobs.get(app.db, job_id)
-        tell(0, children.as_it_stands(app, job))
-        chosen = next((one for one in children.unfinished(app.db, job) if one not in tried), None)
-        if chosen is not None:
+        left = [one for one in children.unfinished(app.db, job) if one not in tried]
+        for chosen in left:
+            if monotonic() - told_at >= _TELL_SECONDS:
+                told_at = monotonic()
+                tell(0, children.as_it_stands(app, job))
             run_job_here(app, chosen)
             tried.add(chosen)
-            may_go_on = True
             failed = jobs.get(app.db, chosen)
             if children.is_hopeless(failed):
                 children.give_up(app, job, failed.reason or "user")
                 return
+        if left:
+            may_go_on = True
         elif may_go_on and children.go_on(app, job):
             may_go_on = False
             run_job_here(app, job_id)

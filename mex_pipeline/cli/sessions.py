@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from mex_pipeline import messages
 from mex_pipeline.app import App
 from mex_pipeline.cli import jobs as jobs_cli
 from mex_pipeline.cli import output, progress
@@ -102,7 +103,13 @@ def _offer_lines(offered: Offer) -> list[str]:
 
 
 def _failures(failed: Sequence[Unreadable]) -> list[str]:
-    return [t("note.session_unreadable", source=one.source, code=one.error["code"]) for one in failed]
+    """What could not be read, why, and what to do; the error names the source."""
+    return [t("note.session_unreadable", what=_why(one)) for one in failed]
+
+
+def _why(failed: Unreadable) -> str:
+    what, hint = messages.render_code(failed.error["code"], failed.error["params"])
+    return what if failed.error["code"] == "source_format" else output.joined(what, hint)  # nobody chose the adapter
 
 
 def _ask(offered: Offer) -> None:

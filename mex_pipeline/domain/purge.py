@@ -2,11 +2,12 @@
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
+from mex_pipeline.domain.conversation import Turn
 from mex_pipeline.domain.structured import text_fields
 from mex_pipeline.domain.text import normalised
 
@@ -163,7 +164,10 @@ def without(value: Any, gone: Doomed, *, is_free: bool = False) -> Any:
 
 
 def pruned(value: Any, gone: Doomed) -> tuple[Any, int]:
-    """Return an export's JSON without the memories and all that names them, and how many objects that concerned."""
+    """Return an export's JSON without the memories and all that names them, and how many objects that concerned.
+
+    The messages that said them stay, marked: restored from it, nothing is learned from them again.
+    """
     if isinstance(value, list) and value and all(_is_turn(item) for item in value):
         changed = turns_without(value, gone)
         left = [turn | {"text": changed.get(at, turn["text"])} for at, turn in enumerate(value)]
@@ -173,6 +177,8 @@ def pruned(value: Any, gone: Doomed) -> tuple[Any, int]:
         return [item for item, _ in kept], len(value) - len(kept) + sum(count for _, count in kept)
     if not isinstance(value, dict):
         return value, 0
+    if "extractor" in value and (value.get("agent"), value.get("key")) in gone.messages:
+        return value | {"purged": True}, int(value.get("purged") is not True)
     children = {key: pruned(item, gone) for key, item in value.items() if not _is_one_of(key, gone.ids)}
     count = len(value) - len(children) + sum(count for _, count in children.values())
     return {key: item for key, (item, _) in children.items()}, count
@@ -200,11 +206,13 @@ def turns_without(turns: Sequence[Mapping[str, Any]], gone: Doomed) -> dict[int,
     """Return what becomes of kept turns, by their index: a text with blanks, None for one that goes; the rest stays.
 
     A turn that said it goes, unless another memory rests on it too: then only the words are blanked, all of its text
-    when it says them in other words. So are they in the other turns of the session. What the assistant said right
+    when it says them in other words. So are they in the other turns of its sessions. What the assistant said right
     before and after a turn that goes may tell it again in its own words, and goes with it, unless it stands beside a
     turn on which another memory rests.
     """
     names = [(turn.get("agent"), turn.get("key")) for turn in turns]
+    places = [(turn.get("agent"), _session(turn)) for turn in turns]
+    sessions = gone.sessions | {place for name, place in zip(names, places, strict=True) if name in gone.messages}
     beside = _neighbours(turns)
     stays = {at for at, name in enumerate(names) if name in gone.shared}
     goes = {at for at, name in enumerate(names) if name in gone.messages} - stays
@@ -216,7 +224,7 @@ def turns_without(turns: Sequence[Mapping[str, Any]], gone: Doomed) -> dict[int,
     changed: dict[int, str | None] = dict.fromkeys(goes | told_again)
     for at, turn in enumerate(turns):
         is_source = names[at] in gone.messages
-        if at in changed or not (is_source or (turn.get("agent"), _session(turn)) in gone.sessions):
+        if at in changed or not (is_source or places[at] in sessions):
             continue
         text = str(turn["text"])
         left = blanked(text, gone.words)
@@ -224,6 +232,19 @@ def turns_without(turns: Sequence[Mapping[str, Any]], gone: Doomed) -> dict[int,
         if left != text:
             changed[at] = left if left.strip() else None
     return changed
+
+
+def untold(turns: Sequence[Turn], gone: Collection[str]) -> frozenset[str]:
+    """Return the keys of the turns that are not kept or read anew once messages of the keys `gone` were forgotten for good.
+
+    They are those, and what the assistant said right before and after: it may tell it again (as in `turns_without`).
+    """
+    is_gone = [turn.key in gone for turn in turns]
+    return frozenset(
+        turn.key
+        for at, turn in enumerate(turns)
+        if is_gone[at] or (turn.role == "assistant" and any(is_gone[max(0, at - 1) : at + 2]))
+    )
 
 
 def _neighbours(turns: Sequence[Mapping[str, Any]]) -> list[set[int]]:

@@ -79,6 +79,7 @@ TEXTS: dict[str, str] = {
     "verify.no_worker": "No worker runs: mex worker start has it read what waits.",
     "verify.missed_unread": "not read to its end, {why}; once the file can be read: {command}",
     "verify.waits": "waits for {jobs}",
+    "verify.conversations": "Conversations of exports read: {count}",
     "log.started": "worker started",
     "log.left": "worker left",
     "log.job": "job is over",

@@ -79,6 +79,7 @@ TEXTS: dict[str, str] = {
     "verify.no_worker": "没有工作进程：运行 mex worker start 后会读取等待的内容。",
     "verify.missed_unread": "没有读完，{why}；待文件可读后：{command}",
     "verify.waits": "等待 {jobs}",
+    "verify.conversations": "已读取导出中的对话：{count} 个",
     "log.started": "工作进程启动",
     "log.left": "工作进程退出",
     "log.job": "任务结束",

@@ -12,7 +12,8 @@ _ASCII = r"!#%&*+\-./0-9:=?@A-Z\\^_a-z|~"
 _BARE = rf"[{_ASCII}][{_ASCII}$]{{3,127}}+(?![(\[])"
 """A password without quotation marks: no call, no list, no variable."""
 _MADE = r"[A-Za-z0-9_\-./+=~%]"
-_GIVES = r"[\"'”’]?\s*(?::=|=>|[:=：＝])\s*"
+_GIVES = r"(?:\\?[\"'”’]|[*_`]{1,3})?\s*+(?::=|=>|[:=：＝])(?:\*\*|__)?\s*+\\?"
+"""What stands between a name and its value, also where the name is set in bold or as code."""
 _OPEN = r"[\"'“”‘’「『`《]"
 _QUOTED = rf"(?:{_OPEN})(?P<secret>[^\"”'’」』`》\n]{{4,128}})[\"”'’」』`》]"
 _PASSWORDS = ("password", "passwd", "passphrase", "passcode", "pwd")
@@ -32,10 +33,10 @@ _CODES = (
     "安全码",
     "pin",
 )
-_CODE = f"(?:{'|'.join(_CODES)}\\s*码?)"
+_CODE = f"(?:{'|'.join(_CODES)}(?:\\s*+码)?)"
 _IS_ZH = (
     r"(?:一直|现在|目前|默认|已经|还|都|就|也|仍|已|被)?"
-    r"(?:改成|改为|设成|设为|换成|用的是|是|为|叫)了?\s*[:：]?\s*|\s*[:：=＝]\s*"
+    r"(?:(?:更改|修改|设置|改|设|换|变)[成为]|用的是|是|为|叫)了?(?:\s*+[:：])?\s*+|(?:\*\*|__|`)?\s*+[:：=＝](?:\*\*|__)?\s*+"
 )
 _PRIVATE = r"PRIVATE KEY(?: BLOCK)?-----"
 
@@ -69,6 +70,8 @@ _STANDS_FOR = (
 )
 _WORDS = r"[^\W\d_]+(?:[-_.][^\W\d_]+)*"
 _MEMBER = r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+"
+_SLUG = r"(?:[a-z]+|[a-z]?\d+[a-z]?)(?:[-_./](?:[a-z]+|[a-z]?\d+[a-z]?)){2,}"
+"""Words and numbers set together: a model, a branch, a table."""
 _PATH = r"(?:\.{0,2}/|~/|[A-Za-z]:\\|https?:).*|[\w./-]*/[\w-]*\.[a-z]{1,5}"
 
 
@@ -97,6 +100,11 @@ def _is_spoken_password(value: str) -> bool:
     return _is_password(value) and any(char.isdigit() for char in value)
 
 
+def _is_bare_password(value: str) -> bool:
+    """True for what stands beside the word with nothing between: a number of four digits or more, no name like `sha256`."""
+    return value.isdigit() or (len(value) >= 8 and any(map(str.isalpha, value)) and _is_spoken_password(value))
+
+
 def _is_phrase(value: str) -> bool:
     """True for what stands in quotation marks after "the password is": a word alone could be the talk itself."""
     return _is_quoted_password(value) and any(char.isascii() and char.isalnum() for char in value)
@@ -105,7 +113,7 @@ def _is_phrase(value: str) -> bool:
 def _is_made(value: str) -> bool:
     """True for what a machine made up: letters and digits, of both cases where there is one digit; no path, no name."""
     digits = sum(map(str.isdigit, value))
-    if _is(_STANDS_FOR, value) or _is(_PATH, value) or (digits < 4 and _is(_MEMBER, value)):
+    if _is(_SLUG, value) or _is(_STANDS_FOR, value) or _is(_PATH, value) or (digits < 4 and _is(_MEMBER, value)):
         return False
     is_mixed = any(map(str.islower, value)) and any(map(str.isupper, value))
     return any(map(str.isalpha, value)) and (digits >= 2 or (digits == 1 and is_mixed))
@@ -193,7 +201,7 @@ _SHAPES = (
     _Shape(
         "password",
         ("mysql", "mariadb", "sshpass"),
-        r"(?:mysql|mariadb|sshpass)[^\n|;]{0,300}?\s-p(?P<secret>[^\s\"'-]\S+)",
+        r"(?:mysql|mariadb|sshpass)[^\n|;]{0,300}?\s-p(?!ort\b)(?P<secret>[^\s\"'-]\S+)",
     ),
     _Shape(
         "password", ("--pass", "--token"), rf"--(?:password|passwd|pass|token)[ =]\s*(?P<secret>{_BARE})", _is_password
@@ -203,8 +211,9 @@ _SHAPES = (
     _Shape(
         "password",
         (*_PASSWORDS, "pin "),
-        rf"(?:{_PASSWORD}|(?<![a-z])pin(?:\s+code)?)(?:\s+(?:for|to|of|on|at|in)\s+[\w'’ ./-]{{1,40}}?)?"
-        rf"\s+(?:is|was|to|as)\s*:?\s+{_OPEN}?(?P<secret>{_BARE})"
+        rf"(?:{_PASSWORD}|(?<![a-z])pin(?:\s++code)?)(?:\s++(?:for|to|of|on|at|in)\s++[\w'’ ./-]{{1,40}}?)?"
+        rf"\s++(?:is|was|to|as|will\s++be)(?:\s*+:)?\s++(?:(?:now|still|just|actually|currently|always)\s++)?"
+        rf"{_OPEN}?(?P<secret>{_BARE})"
         r"(?!\s*-?(?:characters?|chars?|digits?|letters?|symbols?|times|years?|days?|hours?|minutes?)\b)",
         _is_spoken_password,
         folds=True,
@@ -214,6 +223,33 @@ _SHAPES = (
         ("is my p", "is our p"),
         rf"(?<![{_ASCII}])(?P<secret>{_BARE})\s+is\s+(?:my|our)\s+(?:{_PASSWORD}|pin\b)",
         _is_spoken_password,
+        folds=True,
+    ),
+    _Shape(
+        "password",
+        ("verification code", "security code", "one-time code", "otp"),
+        r"(?:(?:verification|security|one-time)\s++code|(?<![a-z])otp)(?:\s++is|\s*+[:：=])\s*+(?P<secret>\d{4,10}+)(?!\w)",
+        folds=True,
+    ),
+    _Shape(
+        "password",
+        _PASSWORDS,
+        rf"(?<![{_ASCII}])(?P<secret>{_BARE})\s++as\s++(?:my|our|the)\s++(?:[a-z]++\s++){{0,2}}(?:{_PASSWORD}|pin\b)",
+        _is_spoken_password,
+        folds=True,
+    ),
+    _Shape(
+        "password",
+        ("密码", "密碼", "口令"),
+        rf"(?<![{_ASCII}])(?P<secret>{_BARE})\s*+(?:就?是(?:我|我们|咱们?|家里)的?|[做当]作?|作为)[^\W\d_a-z]{{0,6}}?(?:密码|密碼|口令)",
+        _is_spoken_password,
+        folds=True,
+    ),
+    _Shape(
+        "password",
+        ("密码", "密碼", "口令", "验证码", "驗證碼"),
+        rf"(?:密码|密碼|口令|验证码|驗證碼)(?:[还都就]?用)?\s*+(?P<secret>{_BARE})(?!\s*[年月日位个次天号名条种%％])",
+        _is_bare_password,
         folds=True,
     ),
     _Shape("password", _CODES, rf"{_CODE}(?:{_IS_ZH}){_QUOTED}", _is_phrase, folds=True),
@@ -249,9 +285,7 @@ _BEFORE = 60
 
 def spans(text: str) -> list[Span]:
     """Return the secrets of these shapes in order; overlapping ones are one, of the kind that comes first in the table."""
-    lowered = text.lower()
-    if len(lowered) != len(text):
-        lowered = text  # a letter whose small form is two: the places would not fit
+    lowered = text.replace("\u0130", "i").lower()  # the only letter whose small form is two: the places would not fit
     hints = {hint for hint in _HINTS if hint in lowered}
     may_be_named = any(hint in lowered for hint in _NAME_HINTS)
     if not hints and not may_be_named:

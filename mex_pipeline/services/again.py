@@ -14,6 +14,7 @@ from mex_pipeline.adapters.port import Adapter, Archive, SessionStore
 from mex_pipeline.app import App, OpenHome
 from mex_pipeline.domain.conversation import Cursor, Transcript, Turn, settled
 from mex_pipeline.domain.kept import KeptTurn
+from mex_pipeline.domain.purge import untold
 from mex_pipeline.domain.source_key import SourceKey
 from mex_pipeline.errors import InvalidInput, SourceGone
 from mex_pipeline.services import estimate
@@ -30,9 +31,8 @@ def request(app: OpenHome, given: str, *, adapter: str | None, subject: str | No
     """Return the request to read a session anew: a session id or its beginning, a path (gone or not), `path#session`.
 
     Without `subject` the session is about whom its last job took it to be about. Raises InvalidInput: as
-    `turns.matching`, `session_of_several` (`session`, `agents`) when sessions of several agents are called so,
-    `session_needed` (`path`, `count`), `session_not_in_file` (`session`, `path`), and what a path raises that cannot
-    be read.
+    `turns.matching`, `session_needed` (`path`, `count`), `session_not_in_file` (`session`, `path`), and what a path
+    raises that cannot be read.
     """
     key = _as_source(given)
     if key is not None:
@@ -42,15 +42,12 @@ def request(app: OpenHome, given: str, *, adapter: str | None, subject: str | No
         return _request(app, chosen.name, _kept_as(app, chosen.name, called, key), key, called, subject)
     known = [one for one in app.db.all(turns.known_sessions()) if adapter in (None, one[0])]
     path = str(Path(given).expanduser().absolute())
-    by_path = next((name for _, name, source in known if source in (given, path)), None)
-    session = by_path or matching(given, {name for _, name, _ in known})
-    agents = sorted({agent for agent, name, _ in known if name == session})
-    if len(agents) > 1:
-        raise InvalidInput("session_of_several", session=session, agents=", ".join(agents))
-    stored = [source for _, name, source in known if name == session and source is not None]
+    by_path = next(((agent, name) for agent, name, source in known if source in (given, path)), None)
+    agent, session = by_path or matching(given, {(agent, name) for agent, name, _ in known}, "--from")
+    stored = [source for *one, source in known if one == [agent, session] and source is not None]
     found = next(_existing(stored), None)
     source = next(iter(stored), None) if found is None else str(found)
-    return _request(app, agents[0], session, found, source, subject)
+    return _request(app, agent, session, found, source, subject)
 
 
 def _request(
@@ -130,7 +127,9 @@ def estimated(app: App, asked: Request) -> Estimate:
 
 def readable(found: Transcript, gone: Collection[str]) -> tuple[Turn, ...]:
     """Return the turns to read: not what may still grow, nor what said something that was forgotten for good (product B6)."""
-    return tuple(turn for turn in settled(found) if turn.key not in gone)
+    turns = settled(found)
+    left_out = untold(turns, gone)
+    return tuple(turn for turn in turns if turn.key not in left_out)
 
 
 def from_source(payload: dict[str, Any], quiet_seconds: float) -> Transcript | None:

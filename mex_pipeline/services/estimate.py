@@ -15,7 +15,7 @@ from mex_pipeline.domain.budget import estimate_tokens
 from mex_pipeline.domain.chunks import cut
 from mex_pipeline.domain.conversation import Cursor, Turn, settled
 from mex_pipeline.domain.source_key import SourceKey
-from mex_pipeline.errors import ExternalError
+from mex_pipeline.errors import ExternalError, SourceGone
 from mex_pipeline.services.conversations import stream
 from mex_pipeline.services.extractor import ExtractorKind
 from mex_pipeline.services.files import key_of
@@ -65,13 +65,17 @@ def _of(app: App, asked: Request) -> Iterator[Estimate]:
     if asked.kind != ARCHIVE:
         yield of_source(app, key, adapter)
         return
+    is_there = key.session is None
     for one in stream(adapter, key.path):
         if one.session_id is None or key.session not in (None, one.session_id):
             continue
+        is_there = True
         seen = app.db.all(cursors.seen(one.agent, [turn.key for turn in one.turns], serving(app)))
         cost = of_turns(app, one.turns, frozenset(turn.key for turn in one.turns) - frozenset(seen))
         if cost.user_turns:
             yield cost
+    if not is_there:
+        raise SourceGone("session_not_in_file", session=key.session, path=str(key.path))
 
 
 def serving(app: App) -> ExtractorKind:

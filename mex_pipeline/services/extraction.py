@@ -12,6 +12,7 @@ from mex_pipeline.app import AsyncApp
 from mex_pipeline.clock import iso, millis
 from mex_pipeline.domain import known
 from mex_pipeline.domain.candidate import About
+from mex_pipeline.domain.conversation import Chunk
 from mex_pipeline.domain.evidence import Origin
 from mex_pipeline.domain.job import Ending, Job, JobState
 from mex_pipeline.errors import ExternalError, LeaseLost, MexError
@@ -195,7 +196,7 @@ async def _gather(app: AsyncApp, job: Job, reading: Reading) -> tuple[tuple[Aske
     asked = []
     withheld = 0
     for chunk in reading.chunks:
-        said = frozenset(segment(" ".join(turn.text for _, turn, _ in chunk.numbered)).split())
+        said = await asyncio.to_thread(said_in, chunk)
         near = {key for key, own in words.items() if own and len(own & said) * 2 >= len(own)}
         shown = known.select(active, records, near, app.schema, app.settings.extraction.known_tokens)
         withheld = max(withheld, shown.withheld)
@@ -211,6 +212,11 @@ async def _gather(app: AsyncApp, job: Job, reading: Reading) -> tuple[tuple[Aske
         )
         asked.append(Asked(chunk, task, shown.values))
     return tuple(asked), withheld
+
+
+def said_in(chunk: Chunk) -> frozenset[str]:
+    """Return the search tokens of a chunk's turns; one turn after the other, for the tokens take fifty times their text."""
+    return frozenset(token for _, turn, _ in chunk.numbered for token in segment(turn.text).split())
 
 
 def _without_secrets(lines: tuple[str, ...]) -> tuple[str, ...]:

@@ -45,9 +45,17 @@ def adapter_name(name: str | None, path: Path) -> str:
 def source_key(stored: str) -> SourceKey:
     """Return the source that a stored key names: what is no file is `path#session`, if its path is one."""
     path, mark, session = stored.rpartition("#")
-    if mark and session and not Path(stored).exists() and Path(path).exists():
+    if mark and session and not _is_there(stored) and _is_there(path):
         return SourceKey(Path(path), session)
     return SourceKey(Path(stored))
+
+
+def _is_there(path: str) -> bool:
+    """True for something in the file system; a name that it does not even take is not."""
+    try:
+        return Path(path).exists()
+    except OSError:
+        return False
 
 
 def key_of(payload: dict[str, Any]) -> SourceKey:

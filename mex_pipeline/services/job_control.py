@@ -22,6 +22,8 @@ UNFINISHED = WAITING | {JobState.RUNNING}
 STOPPED = frozenset({JobState.FAILED, JobState.CANCELLED})
 KINDS = (jobs.EXTRACT, jobs.IMPORT, jobs.RESTORE, jobs.ARCHIVE, jobs.AGAIN)
 _LOOK_SECONDS, _LONGEST_LOOK_SECONDS = 0.05, 0.5
+_REST = 4
+"""How many times as long as a look the wait after it is at least: to watch thousands of jobs must not slow them down."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,12 +167,14 @@ def wait(
         pause = min(pause * 1.3, _LONGEST_LOOK_SECONDS)
         if version == (version := app.db.data_version()) and not _taken_back(app):
             continue
+        began = time.monotonic()
         for place, job in enumerate(held):
             held[place] = job if job.state in FINAL else followed(app.db, jobs.get(app.db, job.id))
             fresh = children.as_it_stands(app, held[place])
             if fresh != told[place]:
                 told[place], pause = fresh, _LOOK_SECONDS
                 on_change(place, fresh)
+        pause = max(pause, _REST * (time.monotonic() - began))
     return [(job, has_ended(app, job)) for job in held]
 
 

@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -35,6 +36,7 @@ from mex_pipeline.services.lifecycle import matching, require_target
 from mex_pipeline.services.memories import find
 from mex_pipeline.store import cursors, history, purge
 from mex_pipeline.store.database import Database
+from mex_pipeline.store.migrations import VERSION, version
 from mex_pipeline.store.sql import Statement
 
 _SQLITE = b"SQLite format 3\x00"
@@ -137,25 +139,17 @@ def execute(app: App, which: Meant) -> Receipt:
     Backups go first: once the row is gone, nobody knows which words to look for in their text files. Raises DatabaseBusy
     when the write lock cannot be had; what cannot be cleaned otherwise is in the receipt.
     """
-    now = iso(app.clock.now())
+    moment = app.clock.now()
     with app.db.snapshot() as view:
         gone = _gather(app.schema, view, which.ids)
     backups = {
-        path.relative_to(app.home.root).as_posix(): _clean_backup(app.schema, path, gone)
+        path.relative_to(app.home.root).as_posix(): _clean_backup(app.schema, path, gone, moment)
         for path in _backups(app.home.backups)
     }
     app.db.script("PRAGMA secure_delete = ON;")
     with app.db.transaction() as tx:
         gone |= _gather(app.schema, tx, which.ids)
-        told = gone.messages | _telling(tx.all(purge.turns(gone.sessions, gone.messages)), gone)
-        marks = [
-            HistoryEntry(one, Event.DELETE, None, None, Actor.USER, evidence=None, created_at=now)
-            for one in tx.all(purge.unmarked(which.ids))
-        ]
-        counts = _erase(tx, gone)
-        tx.run(*(history.append(mark) for mark in marks))
-        at = millis(app.clock.now())
-        tx.run(*(one for agent, key in sorted(told) for one in cursors.mark_purged(agent, key, at)))
+        counts = _forget(tx, gone, moment)
     own = _settle(app.db, gone.words, counts)
     everything = {app.home.database.name: own} | backups
     return Receipt(
@@ -183,6 +177,19 @@ def _gather(schema: Schema, db: Database, ids: Iterable[str]) -> Doomed:
     }
     others = db.all(purge.other_messages(found.ids)) if "memory_sources" in present else []
     return replace(found, words=found.words | shown, shared=shared_messages(others, found.ids))
+
+
+def _forget(tx: Database, gone: Doomed, moment: datetime) -> dict[str, int]:
+    """Erase the memories from a file of this version, and remember that they and the messages that said them are gone."""
+    told = gone.messages | _telling(tx.all(purge.turns(gone.sessions, gone.messages)), gone)
+    marks = [
+        HistoryEntry(one, Event.DELETE, None, None, Actor.USER, evidence=None, created_at=iso(moment))
+        for one in tx.all(purge.unmarked(gone.ids))
+    ]
+    counts = _erase(tx, gone)
+    tx.run(*(history.append(mark) for mark in marks))
+    tx.run(*(one for agent, key in sorted(told) for one in cursors.mark_purged(agent, key, millis(moment))))
+    return counts
 
 
 def _erase(tx: Database, gone: Doomed) -> dict[str, int]:
@@ -278,11 +285,11 @@ def _backups(folder: Path) -> list[Path]:
     return sorted(path for path in folder.rglob("*") if path.is_file() and not path.name.endswith(_BESIDE))
 
 
-def _clean_backup(schema: Schema, path: Path, gone: Doomed) -> _Cleaned:
+def _clean_backup(schema: Schema, path: Path, gone: Doomed, moment: datetime) -> _Cleaned:
     try:
         raw = path.read_bytes()
         if raw.startswith(_SQLITE):
-            return _clean_database(schema, path, gone)
+            return _clean_database(schema, path, gone, moment)
         return _clean_text(path, raw, gone)
     except MexError as error:
         return _Cleaned(failure=error.code)
@@ -290,15 +297,19 @@ def _clean_backup(schema: Schema, path: Path, gone: Doomed) -> _Cleaned:
         return _Cleaned(failure="file_unreadable")
 
 
-def _clean_database(schema: Schema, path: Path, gone: Doomed) -> _Cleaned:
-    """Purge a copy of mex.db of any structure version; words it alone knows, from before an update, go as well."""
+def _clean_database(schema: Schema, path: Path, gone: Doomed, moment: datetime) -> _Cleaned:
+    """Purge a copy of mex.db of any structure version; words it alone knows, from before an update, go as well.
+
+    One of this version remembers it too: put back in its place it must not learn again what it has lost.
+    """
     with closing(Database.open(path)) as db:
         if "memories" not in db.all(purge.tables()):
             return _Cleaned()
         known = gone | _gather(schema, db, gone.ids)
         db.script("PRAGMA secure_delete = ON;")
         with db.transaction() as tx:
-            counts = _erase(tx, known)
+            is_ours = version(db) == VERSION
+            counts = _forget(tx, known, moment) if is_ours else _erase(tx, known)
         return _settle(db, known.words, counts)
 
 

@@ -33,7 +33,8 @@ class Reading:
     `looked_size` is the size of the source when it was read, as its Look has it. `leaves_turns` says that it holds turns behind
     the end of this reading, which another job must read. `moves_cursor` says that the source may grow: its cursor is
     moved and its messages are marked as seen. Given text and an imported file are read once and leave neither (seed 004
-    §6.4). `is_again` says that a session is read anew: its messages are marked, and the cursor stays. `gone` are the
+    §6.4). `is_again` says that a session is read anew: its messages are marked, and the cursor stays; with
+    `is_from_kept` from its kept turns, and what was dropped of them meanwhile is not kept anew. `gone` are the
     messages of which something had been forgotten for good before: more of them at the commit means that it was since.
     """
 
@@ -46,6 +47,7 @@ class Reading:
     leaves_turns: bool = False
     moves_cursor: bool = True
     is_again: bool = False
+    is_from_kept: bool = False
     gone: frozenset[str] = frozenset()
 
     @property

@@ -1,7 +1,6 @@
 """The work of a job that reads a session anew: all its turns as new ones, and only what they have not said before (B10)."""
 
 import asyncio
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +36,7 @@ async def read_again(app: AsyncApp, job: Job) -> Reading:
     left = readable(found, set() if kept else gone)  # kept turns have lost what was forgotten for good
     limit = app.settings.extraction.chunk_tokens if app.extractor.kind == "model" else RULES_CHUNK_TOKENS
     return Reading(
-        replace(found, turns=left),
+        found,
         left,
         cut(left, frozenset(turn.key for turn in left), limit),
         Cursor(),
@@ -45,6 +44,7 @@ async def read_again(app: AsyncApp, job: Job) -> Reading:
         None,
         moves_cursor=False,
         is_again=True,
+        is_from_kept=bool(kept),
         gone=gone,
     )
 

@@ -194,7 +194,7 @@ def judge(
     discarded: list[Discarded] = []
     for answer in heard.answered:
         item, result = answer.asked, answer.extracted
-        discarded.extend(_silent(one) if redact else one for one in result.discarded)
+        discarded.extend(result.discarded)
         proposals = (one if about is None else replace(one, about=about) for one in result.candidates)
         if redact:
             proposals = (_without_secrets(one) for one in proposals)
@@ -203,7 +203,8 @@ def judge(
         passed = [verdict for verdict in verdicts if isinstance(verdict, Candidate)]
         kept.extend(sorted(passed, key=lambda one: _place(one, item.chunk)))
     reused = sum(answer.extracted.reused for answer in heard.answered)
-    return Thought(tuple(kept), tuple(discarded), reused, heard.skipped)
+    told = map(_told, discarded) if redact else discarded  # a model's topic may be one too
+    return Thought(tuple(kept), tuple(told), reused, heard.skipped)
 
 
 def _without_secrets(proposed: Candidate) -> Candidate:
@@ -215,7 +216,7 @@ def _without_secrets(proposed: Candidate) -> Candidate:
     )
 
 
-def _silent(discarded: Discarded) -> Discarded:
+def _told(discarded: Discarded) -> Discarded:
     return replace(
         discarded,
         content=redacted(discarded.content),

@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 from mex_pipeline.clock import iso
 from mex_pipeline.domain.kept import KeptTurn, chosen, placed
+from mex_pipeline.domain.purge import untold
 from mex_pipeline.errors import DatabaseBusy, InvalidInput
 from mex_pipeline.store import cursors, purge, sources, turns
 from mex_pipeline.store.turns import KeptSession, Which
 
 if TYPE_CHECKING:
+    from collections.abc import Set
     from datetime import timedelta
 
     from mex_pipeline.app import App
@@ -31,17 +33,17 @@ async def to_keep(tx: AsyncDatabase, reading: Reading, mode: str, *, job_id: str
     """Return what keeps the turns of a reading, once its memories are written; runs in the commit's transaction.
 
     What is kept already stays as it is, but the turns beside it may join it. A turn of which something was forgotten
-    for good is not kept again.
+    for good is not kept again, nor what the assistant said beside it.
     """
     new = {turn.key for turn in reading.new}
     agent = reading.transcript.agent
     window = [turn for turn in reading.transcript.turns if not turn.held or turn.key in new]
     keys = [turn.key for turn in window]
-    if mode == "none":
+    if mode == "none" or reading.is_from_kept:
         return []
     rests = await tx.all(sources.named(agent, keys)) if mode == "evidence" else []
     standing = {key: (session, at) for key, session, at in await tx.all(turns.standing(agent, keys))}
-    barred = standing.keys() | set(await tx.all(cursors.purged(agent, keys)))
+    barred = standing.keys() | untold(window, await tx.all(cursors.purged(agent, keys)))
     wanted = chosen(window, new, frozenset(rests), mode) - barred
     by_session: defaultdict[str, list[KeptTurn]] = defaultdict(list)
     for before, turn in zip((None, *window), window, strict=False):
@@ -107,8 +109,8 @@ def listed(app: App, agent: str | None = None) -> list[KeptSession]:
 def which(app: App, *, older_than: timedelta | None, session: str | None, agent: str | None) -> Which:
     """Return which kept turns are meant; a session by its whole id or an unambiguous beginning of eight characters.
 
-    Raises InvalidInput: `turns_which` when nothing limits them, `session_unknown` and `session_ambiguous` (`session`),
-    `bad_span` for a span before the first day.
+    Raises InvalidInput: `turns_which` when nothing limits them, `bad_span` for a span before the first day, and as
+    `matching`.
     """
     if older_than is None and session is None and agent is None:
         raise InvalidInput("turns_which")
@@ -119,21 +121,25 @@ def which(app: App, *, older_than: timedelta | None, session: str | None, agent:
         except OverflowError as error:
             raise InvalidInput("bad_span", value=f"{older_than.days}d") from error
     if session is not None:
-        session = matching(session, {one.session for one in listed(app, agent)})
+        agent, session = matching(session, {(one.agent, one.session) for one in listed(app, agent)}, "--agent")
     return Which(agent=agent, session=session, before=before)
 
 
-def matching(given: str, known: set[str]) -> str:
-    """Return the session that is meant: the id itself, or the only one that begins so.
+def matching(given: str, known: Set[tuple[str, str]], option: str) -> tuple[str, str]:
+    """Return the (agent, session) of `known` that is meant: by the session's id itself, or the only one that begins so.
 
-    Raises InvalidInput: `session_unknown`, `session_ambiguous` (`session`).
+    Raises InvalidInput: `session_unknown`, `session_ambiguous` (`session`), and `session_of_several` (`session`, `agents`,
+    `option`, which tells them apart) when sessions of several agents are called so.
     """
-    if given in known:
-        return given
-    found = [one for one in known if len(given) >= SHORTEST and one.startswith(given)]
+    names = {name for _, name in known}
+    found = {given} & names or {name for name in names if len(given) >= SHORTEST and name.startswith(given)}
     if len(found) != 1:
         raise InvalidInput("session_ambiguous" if found else "session_unknown", session=given)
-    return found[0]
+    (session,) = found
+    agents = sorted(agent for agent, name in known if name == session)
+    if len(agents) > 1:
+        raise InvalidInput("session_of_several", session=session, agents=", ".join(agents), option=option)
+    return agents[0], session
 
 
 def prune(app: App, wanted: Which, *, dry_run: bool) -> Pruned:

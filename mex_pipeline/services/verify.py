@@ -67,9 +67,10 @@ class SourceReport:
 
 @dataclass(frozen=True, slots=True)
 class VerifyReport:
-    """Every source that was looked at, by name."""
+    """Every source that was looked at, by name, and how many conversations of exports were read: these have no file."""
 
     sources: tuple[SourceReport, ...]
+    conversations: int = 0
 
     @property
     def has_gap(self) -> bool:
@@ -78,11 +79,15 @@ class VerifyReport:
 
     def to_plain(self) -> dict[str, Any]:
         """Return the JSON object."""
-        return {"whole": not self.has_gap, "sources": [one.to_plain() for one in self.sources]}
+        return {
+            "whole": not self.has_gap,
+            "conversations": self.conversations,
+            "sources": [one.to_plain() for one in self.sources],
+        }
 
 
 def verify(app: App, source: Path | None = None, *, fix: bool = False) -> VerifyReport:
-    """Return how each known source stands, or the given one alone.
+    """Return how each known source stands, or the given one alone; of a file that holds many each of them.
 
     Each file is read twice, whole and from its cursor, one file after the other. A source that cannot be read is a line
     of the report. Only `fix` changes something: sources with turns before the cursor that no job has judged get a job
@@ -93,10 +98,11 @@ def verify(app: App, source: Path | None = None, *, fix: bool = False) -> Verify
     found = app.db.all(rows.sources(kind))
     if source is not None:
         wanted = str(source.expanduser().resolve())
-        found = [one for one in found if one.path == wanted]
+        found = [one for one in found if one.path == wanted or str(source_key(one.path).path) == wanted]
         if not found:
             raise InvalidInput("source_not_known", path=str(source))
-    report = VerifyReport(tuple(_looked_at(app, one, kind) for one in found))
+    read_elsewhere = 0 if source is not None else app.db.first(rows.conversations(kind)) or 0
+    report = VerifyReport(tuple(_looked_at(app, one, kind) for one in found), read_elsewhere)
     unseen = [one.source for one in report.sources if any(gap.reason == UNSEEN for gap in one.gaps)]
     read_anew = [path for path in unseen if fix and _read_anew(app, path, kind)]
     return verify(app, source) if read_anew else report

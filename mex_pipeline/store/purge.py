@@ -119,20 +119,20 @@ def other_messages(ids: Iterable[str]) -> Query[dict[str, Any]]:
 
 
 def turns(sessions: Iterable[tuple[str, str]], messages: Iterable[tuple[str, str]]) -> Query[dict[str, Any]]:
-    """The kept turns of the (agent, session) and (agent, message key) pairs; without a session its file or job is one."""
+    """The kept turns of the (agent, session) pairs, and of the sessions in which the (agent, message key) pairs are kept.
+
+    A fork's message is kept with the session that was extracted first. Without a session its file or job is one.
+    """
     return Query(
-        f"SELECT * FROM turns WHERE {_is_among(SESSION, 'sessions')} OR {_is_among('key', 'messages')} "
-        "ORDER BY agent, seq",
+        f"SELECT * FROM turns WHERE {_is_among(SESSION, 'sessions')} OR (agent, {SESSION}) IN "
+        f"(SELECT agent, {SESSION} FROM turns WHERE {_is_among('key', 'messages')}) ORDER BY agent, seq",
         {"sessions": json.dumps(sorted(sessions)), "messages": json.dumps(sorted(messages))},
         dict,
     )
 
 
 def _is_among(column: str, pairs: str) -> str:
-    return (
-        f"EXISTS (SELECT 1 FROM json_each(:{pairs}) AS p WHERE json_extract(p.value, '$[0]') = agent "
-        f"AND json_extract(p.value, '$[1]') = {column})"
-    )
+    return f"(agent, {column}) IN (SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]') FROM json_each(:{pairs}))"
 
 
 def rewrite_turn(seq: int, text: str) -> Statement:
@@ -189,7 +189,7 @@ def holding(table: str, column: str, words: Iterable[str]) -> Query[int]:
     """How many rows hold one of the words in a column."""
     return Query(
         f'SELECT count(*) AS n FROM "{table}" WHERE EXISTS '
-        f'(SELECT 1 FROM json_each(:words) AS w WHERE instr("{column}", w.value) > 0)',
+        f'(SELECT 1 FROM json_each(:words) AS w WHERE instr("{table}"."{column}", w.value) > 0)',
         {"words": json.dumps(sorted(words), ensure_ascii=False)},
         value("n"),
     )

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from mex_pipeline.domain.conversation import Cursor
-from mex_pipeline.store.sql import Query, Row
+from mex_pipeline.store.sql import Query, Row, value
 from mex_pipeline.store.upkeep import CONVERSATION
 
 _LISTED = "j.kind = 'extract' AND coalesce(j.reason, '') NOT LIKE 'merged:%'"
@@ -63,6 +63,15 @@ def _source(row: Row) -> Source:
     stored = row["cursor"]
     cursor = None if stored is None else Cursor.from_json(stored)
     return Source(row["source_file"], row["agent"], cursor, row["looked_size"])
+
+
+def conversations(extractor: str) -> Query[int]:
+    """How many conversations of exports the extractor has read."""
+    return Query(
+        f"SELECT count(*) AS number FROM extraction_state s WHERE extractor = :extractor AND {CONVERSATION}",
+        {"extractor": extractor},
+        value("number"),
+    )
 
 
 def jobs_of(source: str) -> Query[SourceJob]:

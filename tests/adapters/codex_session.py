@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from mex_pipeline.adapters.codex import CodexAdapter
-from mex_pipeline.domain.conversation import Cursor, Transcript, Turn
+from mex_pipeline.domain.conversation import Cursor, Transcript
 
 ADAPTER = CodexAdapter()
 STYLES = ("events", "items", "nameless", "bare")
@@ -196,11 +196,3 @@ def document(rollout: Rollout) -> bytes:
 
 def whole(path: Path, *, quiet: bool = True) -> Transcript:
     return ADAPTER.read(path, Cursor(), quiet=quiet)
-
-
-def said(transcript: Transcript) -> list[tuple[str, str]]:
-    return [(turn.role, turn.text) for turn in transcript.turns]
-
-
-def identity(turns: tuple[Turn, ...] | list[Turn]) -> list[tuple[str, str]]:
-    return [(turn.key, turn.text) for turn in turns]

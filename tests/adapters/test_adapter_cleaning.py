@@ -50,6 +50,8 @@ def test_cleaning_takes_linear_time() -> None:
     text = "<system-reminder> <thinking " * 200_000
     assert user_text(text) == text.strip()
     assert assistant_text(text) == text.strip()
+    rule = "\n" * 30 + "~" * 200_000 + "`"
+    assert assistant_text(rule) == rule.strip()
 
 
 def test_a_capped_text_keeps_both_ends_and_says_how_much_is_gone() -> None:
@@ -73,6 +75,8 @@ def test_unstorable_characters_are_replaced() -> None:
         ("a <PRIVATE reason='x'>b</Private> c", "a  c", ["private"]),
         ("a <private>b <private>c</private> d</private> e", "a  e", ["private"]),
         ("a <private>b <private>c</private> d", "a", ["private"]),
+        ("我住在杭州＜private＞我得了流感＜/private＞。", "我住在杭州。", ["private"]),
+        ("a ＜Private>b</private＞ c ＜／private＞ d", "a  c ＜／private＞ d", ["private"]),
         ("a <private>b\n\nc", "a", ["private"]),
         ("a\n```\n<private>key</private>\n```", "a\n```\n\n```", ["private"]),
         ("a <private>b</private> c <private>d</private>", "a  c", ["private", "private"]),

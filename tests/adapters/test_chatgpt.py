@@ -230,3 +230,22 @@ def test_of_several_conversations_one_has_to_be_named(tmp_path: Path) -> None:
         whole(CHATGPT, path)
     assert (caught.value.code, caught.value.params) == ("session_needed", {"path": str(path), "count": 3})
     assert whole(CHATGPT, write(tmp_path / "none.json")).turns == ()
+
+
+def test_marks_of_citations_that_nothing_closes_take_linear_time(tmp_path: Path) -> None:
+    gpt = Gpt()
+    gpt.says("user", "看【4:0†a†b】" + "【" + "†" * 200_000)
+    gpt.says("assistant", "【" * 200_000 + "好")
+    turns = one(tmp_path / "conversations.json", gpt).turns
+    assert turns[0].text.startswith("看【4:0†a†b】【††")
+    assert turns[1].text.endswith("好")
+
+
+def test_product_f2_a_private_passage_goes_on_in_the_next_part_of_the_message(tmp_path: Path) -> None:
+    """An image pasted in it makes two parts."""
+    gpt = Gpt()
+    gpt.says(
+        "user", "我住在成都 <private>NOISE", {"content_type": "image_asset_pointer"}, "NOISE </private> I like tea"
+    )
+    gpt.says("assistant", "ok")
+    assert said(one(tmp_path / "conversations.json", gpt)) == [("user", "我住在成都\nI like tea"), ("assistant", "ok")]

@@ -10,7 +10,8 @@ import pytest
 
 from mex_pipeline.domain.conversation import PROMPT_MARK, Cursor, settled
 from mex_pipeline.errors import SourceFormat, SourceGone, SourceUnreadable
-from tests.adapters.claude_session import ADAPTER, Session, chat, identity, said, whole, wild
+from tests.adapters.claude_session import ADAPTER, Session, chat, whole, wild
+from tests.adapters.growing import identity, said
 
 
 @pytest.fixture
@@ -119,6 +120,8 @@ def test_missing_ids_get_stable_keys(path: Path) -> None:
         (None, None),
         ("0001-01-01T00:00:00+14:00", None),
         ("0900-01-01T00:00:00Z", None),
+        ("9999-12-31T23:59:59Z", None),
+        ("5137-12-31T23:59:59Z", "5137-12-31T23:59:59Z"),
     ],
 )
 def test_times_become_utc_seconds_or_none(path: Path, stamp: Any, at: str | None) -> None:

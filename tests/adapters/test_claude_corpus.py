@@ -10,8 +10,9 @@ import pytest
 from mex_pipeline.adapters import registry
 from mex_pipeline.adapters.records import LINE_CAP
 from mex_pipeline.domain.conversation import Cursor, settled
-from tests.adapters.claude_session import ADAPTER, Session, chat, identity, said, whole, wild
+from tests.adapters.claude_session import ADAPTER, Session, chat, whole, wild
 from tests.adapters.corpus import CORPUS, claude_files, needs_corpus, sha, truth
+from tests.adapters.growing import identity, said
 
 SESSIONS = CORPUS / "sessions"
 SEPARATORS = "\u2028\u2029\x85\x0b\x0c\x1c"

@@ -2,66 +2,13 @@
 
 import json
 import random
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from mex_pipeline.domain.conversation import CONTEXT_TURNS, Cursor, Transcript, Turn, settled
-from tests.adapters.claude_session import ADAPTER, Session, Talk, chat, identity, whole, wild
+from tests.adapters.claude_session import ADAPTER, Session, Talk, chat, whole, wild
 from tests.adapters.corpus import CORPUS, claude_files, needs_corpus
-
-Quiet = Callable[[], bool]
-
-
-def never() -> bool:
-    return False
-
-
-def check_retry(path: Path, cursor: Cursor, transcript: Transcript) -> None:
-    """A retry that is given the end of the first attempt sees the same turns and ends at the same place."""
-    retry = ADAPTER.read(path, cursor, quiet=False, until=transcript.cursor.off)
-    assert identity(retry.turns) == identity(settled(transcript))
-    assert not any(turn.held for turn in retry.turns)
-    assert (retry.cursor.off, retry.cursor.resume) == (transcript.cursor.off, transcript.cursor.resume)
-
-
-def follow(path: Path, data: bytes, cuts: list[int], is_quiet: Quiet = never, *, rewinds: bool = False) -> list[Turn]:
-    """Read the file after each of its growth steps, as jobs would, and return the turns they extract.
-
-    Where the person `rewinds`, what was said before is no context of what is said now.
-    """
-    cursor, seen, taken = Cursor(), set[str](), list[Turn]()
-    for number, cut in enumerate([*cuts, len(data)]):
-        path.write_bytes(data[:cut])
-        transcript = ADAPTER.read(path, cursor, quiet=number == len(cuts) or is_quiet())
-        assert transcript.reset is None
-        assert transcript.cursor.resume <= transcript.cursor.off <= cut
-        assert transcript.cursor.off >= cursor.off
-        context = [turn for turn in transcript.turns if turn.end <= cursor.off]
-        assert rewinds or len(context) >= min(CONTEXT_TURNS, len(taken))
-        assert {turn.key for turn in context} <= seen
-        new = [turn for turn in settled(transcript) if turn.key not in seen]
-        assert all(cursor.off < turn.end <= transcript.cursor.off for turn in new)
-        assert all(turn.end > transcript.cursor.off for turn in transcript.turns if turn.held)
-        check_retry(path, cursor, transcript)
-        taken += new
-        seen |= {turn.key for turn in new}
-        cursor = Cursor.from_json(transcript.cursor.to_json())
-    return taken
-
-
-def one_pass(path: Path, data: bytes) -> list[tuple[str, str]]:
-    path.write_bytes(data)
-    turns = identity(whole(path).turns)
-    assert len({key for key, _ in turns}) == len(turns)
-    return turns
-
-
-def schedules(data: bytes, count: int, seed: int) -> list[list[int]]:
-    """`count` random schedules of one to eight growth steps each, at any byte."""
-    chance = random.Random(seed)
-    return [sorted(chance.choices(range(len(data) + 1), k=chance.randint(1, 8))) for _ in range(count)]
+from tests.adapters.growing import check_retry, follow, identity, one_pass, schedules
 
 
 def hand_made() -> list[tuple[str, bytes]]:
@@ -73,12 +20,12 @@ def hand_made() -> list[tuple[str, bytes]]:
 def test_any_growth_schedule_gives_what_one_pass_gives(tmp_path: Path, name: str, data: bytes) -> None:
     """I1: the same turns in the same order, each exactly once; with hold-back and without."""
     path = tmp_path / "s.jsonl"
-    expected = one_pass(path, data)
+    expected = one_pass(ADAPTER, path, data)
     assert len(expected) > 7
     for seed, cuts in enumerate(schedules(data, 120, seed=len(data))):
         chance = random.Random(seed)
-        assert identity(follow(path, data, cuts)) == expected, cuts
-        assert identity(follow(path, data, cuts, lambda: chance.random() < 0.5)) == expected, cuts  # noqa: B023
+        assert identity(follow(ADAPTER, path, data, cuts)) == expected, cuts
+        assert identity(follow(ADAPTER, path, data, cuts, lambda: chance.random() < 0.5)) == expected, cuts  # noqa: B023
 
 
 def test_growth_by_single_bytes_gives_what_one_pass_gives(tmp_path: Path) -> None:
@@ -90,7 +37,7 @@ def test_growth_by_single_bytes_gives_what_one_pass_gives(tmp_path: Path) -> Non
     session.says("t2", "y")
     data = session.data()
     path = tmp_path / "s.jsonl"
-    assert identity(follow(path, data, list(range(len(data))))) == one_pass(path, data)
+    assert identity(follow(ADAPTER, path, data, list(range(len(data))))) == one_pass(ADAPTER, path, data)
 
 
 @needs_corpus
@@ -99,9 +46,9 @@ def test_any_growth_schedule_of_a_real_session_gives_what_one_pass_gives(tmp_pat
     """I1 over every Claude file of the corpus, 30 schedules each."""
     data = source.read_bytes()
     path = tmp_path / "s.jsonl"
-    expected = one_pass(path, data)
+    expected = one_pass(ADAPTER, path, data)
     for cuts in schedules(data, 30, seed=len(data)):
-        assert identity(follow(path, data, cuts)) == expected, cuts
+        assert identity(follow(ADAPTER, path, data, cuts)) == expected, cuts
 
 
 def after(first: Path, second: Path) -> list[tuple[str, str]]:
@@ -176,7 +123,7 @@ def test_a_retry_sees_the_same_turns_though_the_file_has_grown(tmp_path: Path) -
     first = ADAPTER.read(path, cursor, quiet=False)
     assert first.cursor.off < path.stat().st_size
     path.write_bytes(data + chat().data() + b"rubbish\n")
-    check_retry(path, cursor, first)
+    check_retry(ADAPTER, path, cursor, first)
     assert ADAPTER.read(path, cursor, quiet=True, until=first.cursor.off).dropped == first.dropped
 
 

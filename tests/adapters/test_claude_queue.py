@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from mex_pipeline.adapters import claude_queue
-from tests.adapters.claude_session import ADAPTER, Session, identity, whole
-from tests.adapters.test_claude_growth import follow, one_pass, schedules
+from tests.adapters.claude_session import ADAPTER, Session, whole
+from tests.adapters.growing import follow, identity, one_pass, schedules
 
 
 @pytest.fixture
@@ -212,7 +212,7 @@ def test_any_growth_of_a_busy_queue_gives_what_one_pass_gives(
     monkeypatch.setattr(claude_queue, "REACH", reach)
     for seed in range(60):
         data = busy(seed).data()
-        expected = one_pass(path, data)
+        expected = one_pass(ADAPTER, path, data)
         for cuts in schedules(data, 2, seed):
             chance = random.Random(seed)
-            assert identity(follow(path, data, cuts, lambda: chance.random() < 0.5)) == expected, (seed, cuts)  # noqa: B023
+            assert identity(follow(ADAPTER, path, data, cuts, lambda: chance.random() < 0.5)) == expected, (seed, cuts)  # noqa: B023

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mex_pipeline.adapters.claude_branches import Link, left
+from mex_pipeline.adapters.claude_branches import Link, Tree
 from mex_pipeline.domain.conversation import Cursor
-from tests.adapters.claude_session import ADAPTER, Session, Talk, identity, whole
-from tests.adapters.test_claude_growth import follow, schedules
+from tests.adapters.claude_session import ADAPTER, Session, Talk, whole
+from tests.adapters.growing import follow, identity, schedules
 
 
 @pytest.fixture
@@ -220,7 +220,7 @@ def test_i1_growth_gives_one_pass_and_only_what_was_read_before_its_rewind_besid
         final, order = keys(path, data), keys(path, without_tree(session))
         assert set(final) <= set(order)
         for cuts in schedules(data, 2, seed):
-            taken = [turn.key for turn in follow(path, data, cuts, rewinds=True)]
+            taken = [turn.key for turn in follow(ADAPTER, path, data, cuts, rewinds=True)]
             assert taken == [key for key in order if key in set(taken)]
             assert [key for key in taken if key in set(final)] == final
             if extra := set(taken) - set(final):
@@ -233,6 +233,14 @@ ids = st.sampled_from("abcdefgh")
 trees = st.lists(st.builds(Link, ids, st.none() | ids | st.just("?"), st.just(0), st.booleans()), max_size=14).map(
     lambda links: [link._replace(start=number) for number, link in enumerate(links)]
 )
+
+
+def left(links: list[Link]) -> dict[str, int]:
+    """All that was left after these records, with where that ends."""
+    tree = Tree()
+    for link in links:
+        tree.follow(link)
+    return tree.left(link.uuid for link in links)
 
 
 @settings(max_examples=500, deadline=None)
@@ -262,6 +270,6 @@ def test_a_session_without_rewinds_is_read_once(path: Path, monkeypatch: pytest.
     cursor = whole(session.write(path)).cursor
     session.ask("three")
     session.write(path)
-    monkeypatch.setattr("mex_pipeline.adapters.claude_branches.left", lambda links: pytest.fail("looked up"))
+    monkeypatch.setattr(Tree, "left", lambda tree, uuids: pytest.fail("looked up"))
     assert identity(ADAPTER.read(path, cursor, quiet=True).turns)[-2][1] == "three"
     assert len(ADAPTER.read(path, Cursor(), quiet=True).turns) == 6

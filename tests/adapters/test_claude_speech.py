@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from tests.adapters.claude_session import Session, said, whole
+from tests.adapters.claude_session import Session, whole
+from tests.adapters.growing import said
 
 
 @pytest.fixture
@@ -177,3 +178,27 @@ def test_a_long_text_is_capped_with_head_and_tail_and_counted(path: Path) -> Non
     assert texts[1].endswith("tail")
     assert texts[2] == "z" * 8_000
     assert transcript.dropped == {"capped": 2}
+
+
+def test_product_f2_a_private_passage_goes_on_in_the_next_block_of_the_message(path: Path) -> None:
+    """An image pasted in it makes two blocks; a message that was queued has blocks, too."""
+    parts = [
+        {"type": "text", "text": "我住在成都 <private>NOISE"},
+        {"type": "image", "source": {}},
+        {"type": "text", "text": "NOISE ＜private＞NOISE</private> NOISE"},
+        {"type": "text", "text": "NOISE </private> I like tea"},
+        {"type": "text", "text": "<system-reminder>NOISE <private></system-reminder>and milk"},
+    ]
+    session = Session()
+    session.user(parts)
+    session.queued([{**one, "text": one.get("text")} for one in parts])
+    session.user("the next message")
+    words = "我住在成都\nI like tea\nand milk"
+    assert [text for _, text in said(whole(session.write(path)))] == [words, words, "the next message"]
+
+
+def test_arguments_of_a_command_that_nothing_closes_take_linear_time(path: Path) -> None:
+    session = Session()
+    session.user("<command-name>/x</command-name>" + "<command-args>" * 50_000)
+    session.user("<command-args>一 <command-args> two</command-args><command-name>/x</command-name>")
+    assert said(whole(session.write(path))) == [("user", "一 <command-args> two")]

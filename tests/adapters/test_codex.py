@@ -1,6 +1,7 @@
 """Codex rollouts: what a person typed and the model said, in every shape, once, and nothing else."""
 
 import json
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -13,20 +14,9 @@ from mex_pipeline.domain.conversation import PROMPT_MARK
 from mex_pipeline.errors import SourceFormat, SourceGone
 from tests.adapters.claude_session import ADAPTER as CLAUDE
 from tests.adapters.claude_session import chat as claude_chat
-from tests.adapters.codex_session import (
-    ADAPTER,
-    CHAT,
-    INSTRUCTIONS,
-    STYLES,
-    Rollout,
-    chat,
-    document,
-    identity,
-    said,
-    whole,
-    wild,
-)
+from tests.adapters.codex_session import ADAPTER, CHAT, INSTRUCTIONS, STYLES, Rollout, chat, document, whole, wild
 from tests.adapters.corpus import CORPUS, needs_corpus, sha, truth
+from tests.adapters.growing import identity, said
 from tests.adapters.opencode_session import chat as opencode_chat
 from tests.adapters.workbuddy_session import chat as workbuddy_chat
 
@@ -112,6 +102,18 @@ def test_every_record_is_a_turn_or_counted(tmp_path: Path, style: str) -> None:
         transcript = whole(path)
         records += sum(turn.text == "other" or turn.text.startswith("use uv") for turn in transcript.turns)
         assert len(transcript.turns) + sum(transcript.dropped.values()) == records
+
+
+def test_a_record_whose_type_is_no_word_is_only_counted(tmp_path: Path) -> None:
+    """Whatever stands where the type should be."""
+    rollout = Rollout()
+    rollout.exchange("hello", "hi")
+    path = rollout.write(tmp_path / "s.jsonl")
+    data = rollout.data()
+    path.write_bytes(b'{"type":[],"payload":{}}\n' + data + b'{"type":{},"payload":{}}\n')
+    assert registry.recognise(path) == "codex"
+    assert said(whole(path)) == [("user", "hello"), ("assistant", "hi")]
+    assert whole(path).dropped["unknown_type"] == 2
 
 
 def test_a_file_of_another_format_is_refused(tmp_path: Path) -> None:
@@ -211,6 +213,25 @@ def test_blocks_that_memory_tools_inject_are_cut_and_do_not_change_the_key_of_a_
     transcript = whole(rollout.write(tmp_path / "s.jsonl"))
     assert [text for _, text in said(transcript)] == ["hello", "hi", "hm"]
     assert transcript.turns[0].key.endswith(digest("<system-reminder>NOISE</system-reminder>hello"))
+
+
+@pytest.mark.parametrize("style", STYLES)
+def test_what_cleaning_takes_out_of_a_prompt_is_counted_once(tmp_path: Path, style: str) -> None:
+    """However often the prompt stands in the file; one of which nothing is left gives a reason for each record."""
+
+    def left_out(*prompts: str) -> tuple[Counter[str], bytes]:
+        rollout = Rollout("s", style)
+        for prompt in prompts:
+            rollout.exchange(prompt, "hi")
+        transcript = whole(rollout.write(tmp_path / "s.jsonl"))
+        assert [text for role, text in said(transcript) if role == "user"] == ["早上好"]
+        return Counter(transcript.dropped), rollout.data()
+
+    usual, _ = left_out("早上好")
+    marked, _ = left_out("<system-reminder>NOISE</system-reminder>早上好 <private>NOISE</private>")
+    assert marked - usual == {"injected": 1, "private": 1}
+    nothing, data = left_out("早上好", "<private>NOISE</private>")
+    assert nothing["private"] == data.count(b"<private>") > 0
 
 
 def test_without_events_items_are_told_by_how_they_begin(tmp_path: Path) -> None:

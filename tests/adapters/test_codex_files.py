@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from mex_pipeline.adapters import registry
 from mex_pipeline.domain.conversation import Cursor, Transcript
 from mex_pipeline.errors import MexError, SourceFormat, SourceUnreadable
-from tests.adapters.codex_session import ADAPTER, CHAT, STYLES, Rollout, chat, document, identity, said, whole, wild
+from tests.adapters.codex_session import ADAPTER, CHAT, STYLES, Rollout, chat, document, whole, wild
 from tests.adapters.corpus import CORPUS, needs_corpus
+from tests.adapters.growing import identity, said
 
 CX01 = CORPUS / "sessions" / "cx01-three-turns.jsonl"
 

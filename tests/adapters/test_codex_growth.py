@@ -1,64 +1,16 @@
 """A Codex rollout that grows while it is read: any schedule of reads gives what one pass over the whole gives."""
 
 import random
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from mex_pipeline.domain.conversation import CONTEXT_TURNS, Cursor, Transcript, Turn, settled
-from tests.adapters.codex_session import ADAPTER, STYLES, Rollout, chat, identity, whole, wild
+from mex_pipeline.domain.conversation import settled
+from tests.adapters.codex_session import ADAPTER, STYLES, Rollout, chat, whole, wild
 from tests.adapters.corpus import CORPUS, needs_corpus
+from tests.adapters.growing import follow, identity, one_pass, schedules
 
-Quiet = Callable[[], bool]
 REAL = [CORPUS / "sessions" / "cx01-three-turns.jsonl", CORPUS / "real-clients" / "codex-0.171.0-rollout.jsonl"]
-
-
-def never() -> bool:
-    return False
-
-
-def check_retry(path: Path, cursor: Cursor, transcript: Transcript) -> None:
-    """A retry that is given the end of the first attempt sees the same turns and ends at the same place."""
-    retry = ADAPTER.read(path, cursor, quiet=False, until=transcript.cursor.off)
-    assert identity(retry.turns) == identity(settled(transcript))
-    assert not any(turn.held for turn in retry.turns)
-    assert (retry.cursor.off, retry.cursor.resume) == (transcript.cursor.off, transcript.cursor.resume)
-
-
-def follow(path: Path, data: bytes, cuts: list[int], is_quiet: Quiet = never) -> list[Turn]:
-    """Read the file after each of its growth steps, as jobs would, and return the turns they extract."""
-    cursor, seen, taken = Cursor(), set[str](), list[Turn]()
-    for number, cut in enumerate([*cuts, len(data)]):
-        path.write_bytes(data[:cut])
-        transcript = ADAPTER.read(path, cursor, quiet=number == len(cuts) or is_quiet())
-        assert transcript.reset is None
-        assert transcript.cursor.resume <= transcript.cursor.off <= cut
-        assert transcript.cursor.off >= cursor.off
-        context = [turn for turn in transcript.turns if turn.end <= cursor.off]
-        assert len(context) >= min(CONTEXT_TURNS, len(taken))
-        assert {turn.key for turn in context} <= seen
-        new = [turn for turn in settled(transcript) if turn.key not in seen]
-        assert all(cursor.off < turn.end <= transcript.cursor.off for turn in new)
-        assert all(turn.end > transcript.cursor.off for turn in transcript.turns if turn.held)
-        check_retry(path, cursor, transcript)
-        taken += new
-        seen |= {turn.key for turn in new}
-        cursor = Cursor.from_json(transcript.cursor.to_json())
-    return taken
-
-
-def one_pass(path: Path, data: bytes) -> list[tuple[str, str]]:
-    path.write_bytes(data)
-    turns = identity(whole(path).turns)
-    assert len({key for key, _ in turns}) == len(turns)
-    return turns
-
-
-def schedules(data: bytes, count: int, seed: int) -> list[list[int]]:
-    """`count` random schedules of one to eight growth steps each, at any byte."""
-    chance = random.Random(seed)
-    return [sorted(chance.choices(range(len(data) + 1), k=chance.randint(1, 8))) for _ in range(count)]
 
 
 def hand_made() -> dict[str, bytes]:
@@ -70,12 +22,12 @@ def hand_made() -> dict[str, bytes]:
 def test_any_growth_schedule_of_a_rollout_gives_what_one_pass_gives(tmp_path: Path, name: str, data: bytes) -> None:
     """I1: the same turns in the same order, each exactly once; with hold-back and without, whatever the version."""
     path = tmp_path / "s.jsonl"
-    expected = one_pass(path, data)
+    expected = one_pass(ADAPTER, path, data)
     assert len(expected) > 7
     for seed, cuts in enumerate(schedules(data, 25, seed=len(data))):
         chance = random.Random(seed)
-        assert identity(follow(path, data, cuts)) == expected, cuts
-        assert identity(follow(path, data, cuts, lambda: chance.random() < 0.5)) == expected, cuts  # noqa: B023
+        assert identity(follow(ADAPTER, path, data, cuts)) == expected, cuts
+        assert identity(follow(ADAPTER, path, data, cuts, lambda: chance.random() < 0.5)) == expected, cuts  # noqa: B023
 
 
 @pytest.mark.parametrize("style", STYLES)
@@ -87,7 +39,7 @@ def test_a_rollout_that_grows_by_single_bytes_gives_what_one_pass_gives(tmp_path
     data = rollout.data()
     path = tmp_path / "s.jsonl"
     cuts = list(range(0, len(data), 3))
-    assert identity(follow(path, data, cuts)) == one_pass(path, data)
+    assert identity(follow(ADAPTER, path, data, cuts)) == one_pass(ADAPTER, path, data)
 
 
 @needs_corpus
@@ -96,9 +48,9 @@ def test_any_growth_schedule_of_a_real_rollout_gives_what_one_pass_gives(tmp_pat
     """I1 over the Codex files of the corpus."""
     data = source.read_bytes()
     path = tmp_path / "s.jsonl"
-    expected = one_pass(path, data)
+    expected = one_pass(ADAPTER, path, data)
     for cuts in schedules(data, 30, seed=len(data)):
-        assert identity(follow(path, data, cuts)) == expected, cuts
+        assert identity(follow(ADAPTER, path, data, cuts)) == expected, cuts
 
 
 def test_what_a_task_says_is_held_until_it_ends(tmp_path: Path) -> None:
@@ -127,7 +79,7 @@ def test_a_key_does_not_depend_on_where_reading_began(tmp_path: Path) -> None:
     """Equal words in one task are counted from its beginning, also when a later read begins in the middle."""
     path = tmp_path / "s.jsonl"
     data = chat().data()
-    expected = one_pass(path, data)
+    expected = one_pass(ADAPTER, path, data)
     for end in (turn.end for turn in whole(path).turns):
         path.write_bytes(data[:end])
         cursor = whole(path).cursor

@@ -76,6 +76,12 @@ def test_what_is_no_whole_array_of_objects_is_told(data: bytes, size: int) -> No
         list(map(document, filter(None, elements(blocks(data, size), 1000))))
 
 
+@pytest.mark.parametrize("blanks", [b" ", b"\n", b"} ", b"},"])
+def test_blanks_behind_an_object_take_linear_time(blanks: bytes) -> None:
+    with pytest.raises(ValueError, match=r"\A\Z"):
+        list(elements([b"[{}" + blanks * 200_000 + b"x"], 1_000))
+
+
 def test_keys_are_those_of_the_first_object_alone() -> None:
     """Not those in its values or its strings, and none that the head cuts."""
     text = json.dumps([{"a": {"b": 1}, "c": '"d": {"e": 1', "f\\": [{"g": 1}], "h": 1}, {"i": 1}]).encode()

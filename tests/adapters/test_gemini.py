@@ -10,8 +10,8 @@ from mex_pipeline.adapters import gemini_source, registry
 from mex_pipeline.adapters.port import Local
 from mex_pipeline.domain.conversation import PROMPT_MARK, Cursor, settled
 from mex_pipeline.errors import InvalidInput, SourceFormat, SourceGone, SourceUnreadable
-from tests.adapters.claude_session import identity, said
 from tests.adapters.gemini_session import ADAPTER, CHAT, Journal, as_document, chat, whole
+from tests.adapters.growing import identity, said
 from tests.adapters.opencode_session import chat as opencode_chat
 
 
@@ -349,3 +349,13 @@ def test_how_long_sessions_are_kept_is_what_the_settings_say(tmp_path: Path, ret
     assert ADAPTER.kept_days(tmp_path, {}) == days
     (tmp_path / ".gemini" / "settings.json").write_text("{ // words")
     assert ADAPTER.kept_days(tmp_path, {}) == 30
+
+
+def test_files_of_a_prompt_are_left_out_however_many_blank_lines_stand_before_them(tmp_path: Path) -> None:
+    """Blank lines take linear time."""
+    journal = Journal()
+    journal.user("看看" + "\n" * 200_000 + "--- Content from referenced files ---\nNOISE\n--- End of content ---")
+    journal.user("one" + "\n" * 200_000 + "two")
+    turns = whole(journal.write_to(tmp_path / "s.jsonl")).turns
+    assert turns[0].text == "看看"
+    assert turns[1].text.endswith("two")

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from mex_pipeline.domain.conversation import Cursor
-from tests.adapters.claude_session import identity, said
 from tests.adapters.gemini_session import ADAPTER, CONTEXT, Journal, parts, whole
+from tests.adapters.growing import identity, said
 
 SUMMARY = "<state_snapshot>\n<overall_goal>NOISE</overall_goal>\n</state_snapshot>"
 ACKNOWLEDGED = "Got it. Thanks for the additional context!"

@@ -8,9 +8,9 @@ import pytest
 
 from mex_pipeline.adapters import registry
 from mex_pipeline.domain.conversation import Cursor, Turn, settled
-from tests.adapters.claude_session import identity
 from tests.adapters.corpus import CORPUS, needs_corpus, sha, truth
 from tests.adapters.gemini_session import ADAPTER, Journal, as_document, chat, whole
+from tests.adapters.growing import identity
 
 REAL = CORPUS / "real-clients" / "gemini-cli-0.61.0.jsonl"
 SESSIONS = CORPUS / "sessions"

@@ -8,8 +8,9 @@ from mex_pipeline.adapters import registry
 from mex_pipeline.adapters.markdown import MarkdownAdapter, parse_given, parse_markdown
 from mex_pipeline.domain.conversation import Cursor
 from mex_pipeline.errors import SourceFormat, SourceGone, SourceUnreadable
-from tests.adapters.claude_session import chat, identity, said
+from tests.adapters.claude_session import chat
 from tests.adapters.gemini_session import chat as gemini_chat
+from tests.adapters.growing import identity, said
 from tests.adapters.opencode_session import chat as opencode_chat
 
 ADAPTER = MarkdownAdapter()
@@ -335,6 +336,9 @@ def test_headings_and_fences_without_end_take_linear_time() -> None:
     assert parse_markdown("## user guide " + "x 1 " * 35 + "\n").turns == ()
     assert parse_markdown(("## user (" * 15 + "\n") * 5_000 + ("**user - 1" + " 2" * 50 + "x**\n") * 5_000).turns == ()
     assert parse_markdown(("## user - 1 " + "janapmapm" * 16 + "!x\n") * 500 + "## gpt" + " 1.1" * 36 + "x").turns == ()
+    for blank in (" ", "\t", "](", "~"):
+        assert parse_markdown(f"## User{blank * 50_000}!x\n## User\nhi\n## Assistant\nok").turns
+        assert parse_markdown(f"[{blank * 50_000}\n## User\nhi\n## Assistant\nok").turns == ()
     lines = "".join(f"{'`' * (3 + number % 50)}x\n" for number in range(20_000))
     assert len(parse_markdown(f"## User\n{lines}## Assistant\nok").turns) == 2
 

@@ -11,7 +11,7 @@ from mex_pipeline.adapters import opencode_source, registry
 from mex_pipeline.domain.conversation import PROMPT_MARK, Cursor
 from mex_pipeline.errors import InvalidInput, MexError, SourceFormat, SourceGone, SourceUnreadable
 from tests.adapters.claude_session import chat as claude_chat
-from tests.adapters.claude_session import identity, said
+from tests.adapters.growing import identity, said
 from tests.adapters.opencode_session import ADAPTER, CHAT, START, Export, chat, put, text, whole
 
 LIST = [{"role": "user", "content": "我住在成都"}, {"role": "assistant", "content": "好的"}]
@@ -358,3 +358,14 @@ def test_json_of_another_program_is_still_of_no_known_format(tmp_path: Path) -> 
     with pytest.raises(InvalidInput) as caught:
         registry.detect(tmp_path / "x")
     assert caught.value.params["known"] == list(registry._BUILT_IN)
+
+
+def test_product_f2_a_private_passage_goes_on_in_the_next_part_of_the_message(tmp_path: Path) -> None:
+    """A file put into it makes two parts."""
+    parts = [{"type": "text", "text": "我住在成都 <private>NOISE"}, {"type": "image"}]
+    parts += [{"type": "text", "text": "NOISE"}, {"type": "text", "text": "NOISE </private> I like tea"}]
+    (tmp_path / "s.json").write_text(
+        json.dumps([{"role": "user", "content": parts}, {"role": "user", "content": "bye"}])
+    )
+    transcript = whole(tmp_path / "s.json")
+    assert said(transcript) == [("user", "我住在成都\nI like tea"), ("user", "bye")]

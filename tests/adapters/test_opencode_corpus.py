@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from mex_pipeline.domain.conversation import Cursor
-from tests.adapters.claude_session import identity
 from tests.adapters.corpus import CORPUS, needs_corpus, sha, truth
+from tests.adapters.growing import identity
 from tests.adapters.opencode_session import ADAPTER, Export, of, whole
 
 STORES = [name for name in truth("real-clients") if name.startswith("opencode")]

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from mex_pipeline.domain.conversation import Cursor, Transcript, Turn, settled
 from mex_pipeline.errors import MexError
-from tests.adapters.claude_session import identity, said
+from tests.adapters.growing import identity, said
 from tests.adapters.opencode_session import ADAPTER, START, Export, chat, text, whole
 
 TALK = [{"role": role, "content": f"{role} {number} 好"} for number in range(6) for role in ("user", "assistant")]

@@ -14,7 +14,7 @@ from mex_pipeline.adapters.port import Local, Look, SessionStore
 from mex_pipeline.domain.conversation import PROMPT_MARK
 from mex_pipeline.errors import InvalidInput, MexError, SourceFormat, SourceGone, SourceUnreadable
 from mex_pipeline.services import transcripts
-from tests.adapters.claude_session import identity, said
+from tests.adapters.growing import identity, said
 from tests.adapters.opencode_session import (
     ADAPTER,
     CHAT,

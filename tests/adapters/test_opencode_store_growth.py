@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from mex_pipeline.domain.conversation import Cursor, Turn, settled
-from tests.adapters.claude_session import identity
+from tests.adapters.growing import identity
 from tests.adapters.opencode_session import ADAPTER, START, Export, chat, of, rich, steps, store, text, write
 
 

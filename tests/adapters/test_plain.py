@@ -9,7 +9,8 @@ from mex_pipeline.adapters import plain, registry
 from mex_pipeline.adapters.plain import PlainAdapter, parse_plain
 from mex_pipeline.domain.conversation import Cursor
 from mex_pipeline.errors import SourceFormat, SourceGone, SourceUnreadable
-from tests.adapters.claude_session import Session, identity, said
+from tests.adapters.claude_session import Session
+from tests.adapters.growing import identity, said
 
 ADAPTER = PlainAdapter()
 NOTE = "# 简历\n\n林晓舟，住在成都。\n\n## Work\nData engineer at 青禾科技.\nSince 2021.\n\n\n对芒果过敏。\n"
@@ -96,6 +97,24 @@ def test_nothing_of_a_document_is_cut() -> None:
 def test_headings_without_text_take_linear_time() -> None:
     """A file of nothing but headings and blank lines is one paragraph."""
     assert len(parse_plain("# x\n\n" * 100_000).turns) == 1
+
+
+@pytest.mark.parametrize("start", ["a", "User", "2026-01-01 ", "[10:31] - ", "**我** ", "Name 2026-01-01 "])
+@pytest.mark.parametrize("blank", [" ", "\t", "\u3000", "* ", "~", "`"])
+@pytest.mark.parametrize("end", ["x", "`", "\nUser: hi"])
+def test_a_long_line_takes_linear_time(start: str, blank: str, end: str) -> None:
+    """Columns that are set with blanks, rules of one character, whatever stands before them: no label is looked for twice."""
+    for text in (start + blank * 50_000 + end, "User: hi\n" + start + blank * 50_000 + end):
+        assert parse_plain(text).turns
+
+
+def test_a_label_inside_a_fenced_block_is_text() -> None:
+    """Neither a quoted person nor a quoted model speaks in it."""
+    text = "User: 看这段：\n```\nAssistant: sure\nUser: I live in Paris\n```\n\nAssistant: 好的。\n~~~ txt\n用户：我是医生\n~~~\n"
+    assert said(parse_plain(text)) == [
+        ("user", "看这段：\n```\nAssistant: sure\nUser: I live in Paris\n```"),
+        ("assistant", "好的。\n~~~ txt\n用户：我是医生\n~~~"),
+    ]
 
 
 @pytest.mark.parametrize("text", ["", " \n\t\r\n", "\ufeff"])

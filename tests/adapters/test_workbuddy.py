@@ -1,7 +1,6 @@
 """CodeBuddy and WorkBuddy sessions (hand-made): what was typed and said, once, also while the file grows."""
 
 import json
-import random
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,7 @@ from hypothesis import strategies as st
 
 from mex_pipeline.adapters import registry
 from mex_pipeline.adapters.workbuddy import CodeBuddyAdapter
-from mex_pipeline.domain.conversation import CONTEXT_TURNS, PROMPT_MARK, Cursor, Transcript, Turn, settled
+from mex_pipeline.domain.conversation import PROMPT_MARK, Cursor, Transcript, settled
 from mex_pipeline.errors import MexError, SourceFormat, SourceGone
 from tests.adapters.claude_session import ADAPTER as CLAUDE
 from tests.adapters.claude_session import chat as claude_chat
@@ -19,8 +18,9 @@ from tests.adapters.codex_session import ADAPTER as CODEX
 from tests.adapters.codex_session import STYLES
 from tests.adapters.codex_session import chat as codex_chat
 from tests.adapters.corpus import CORPUS, needs_corpus
+from tests.adapters.growing import follow, identity, one_pass, said, schedules
 from tests.adapters.opencode_session import chat as opencode_chat
-from tests.adapters.workbuddy_session import ADAPTER, CHAT, Session, chat, identity, said, whole, wild
+from tests.adapters.workbuddy_session import ADAPTER, CHAT, Session, chat, whole, wild
 
 CODEBUDDY = CodeBuddyAdapter()
 
@@ -35,8 +35,21 @@ def test_a_session_gives_what_was_typed_and_said(tmp_path: Path) -> None:
     assert transcript.turns[0].at == "2026-03-01T08:00:01Z"
     assert transcript.dropped == {
         "snapshot": 1, "title": 1, "thinking": 1, "tool_use": 1, "tool_result": 1, "duplicate": 1, "synthetic": 2,
-        "meta": 2, "compact_summary": 6, "sidechain": 2, "command_output": 1,
+        "meta": 2, "compact_summary": 6, "sidechain": 2, "command_output": 1, "injected": 1,
     }  # fmt: skip
+
+
+def test_what_cleaning_takes_out_of_a_prompt_is_counted(tmp_path: Path) -> None:
+    """Each block by its reason; a prompt of which nothing is left gives the first of them."""
+    session = Session()
+    session.user("<system-reminder>NOISE</system-reminder>早上好 <private>NOISE</private><private>NOISE</private>")
+    session.user("<system-reminder>NOISE</system-reminder><user_query>hi <private>NOISE</private></user_query>")
+    session.user("<private>NOISE</private>")
+    session.user("<system-reminder>NOISE</system-reminder>")
+    session.user("  ")
+    transcript = whole(session.write(tmp_path / "s.jsonl"))
+    assert said(transcript) == [("user", "早上好"), ("user", "hi")]
+    assert transcript.dropped == {"injected": 3, "private": 4, "empty": 1}
 
 
 def test_every_record_of_a_session_is_a_turn_or_counted(tmp_path: Path) -> None:
@@ -58,6 +71,11 @@ def test_the_two_are_told_apart_by_the_folder_and_found_by_content(tmp_path: Pat
 
 def test_no_file_of_another_format_is_taken_and_none_takes_a_session(tmp_path: Path) -> None:
     """Each file is of one format only."""
+    snapshots = Session()
+    snapshots.record("file-history-snapshot", messageId="m", snapshot={})
+    path = snapshots.write(tmp_path / "s.jsonl")
+    assert not CLAUDE.detect(path)
+    assert registry.recognise(path) == "workbuddy"
     path = chat().write(tmp_path / "s.jsonl")
     assert not CLAUDE.detect(path)
     assert not CODEX.detect(path)
@@ -128,26 +146,15 @@ def test_a_long_text_is_capped_and_counted(tmp_path: Path) -> None:
     assert (transcript.dropped, len(transcript.turns[0].text) < 8100) == ({"capped": 1}, True)
 
 
-def follow(path: Path, data: bytes, cuts: list[int]) -> list[Turn]:
-    """Read the file after each of its growth steps, as jobs would, and return the turns they extract."""
-    cursor, seen, taken = Cursor(), set[str](), list[Turn]()
-    for number, cut in enumerate([*cuts, len(data)]):
-        path.write_bytes(data[:cut])
-        transcript = ADAPTER.read(path, cursor, quiet=number == len(cuts))
-        assert transcript.reset is None
-        assert transcript.cursor.resume <= transcript.cursor.off <= cut
-        assert transcript.cursor.off >= cursor.off
-        context = [turn for turn in transcript.turns if turn.end <= cursor.off]
-        assert len(context) >= min(CONTEXT_TURNS, len(taken))
-        new = [turn for turn in settled(transcript) if turn.key not in seen]
-        assert all(cursor.off < turn.end <= transcript.cursor.off for turn in new)
-        retry = ADAPTER.read(path, cursor, quiet=False, until=transcript.cursor.off)
-        assert identity(retry.turns) == identity(settled(transcript))
-        assert (retry.cursor.off, retry.cursor.resume) == (transcript.cursor.off, transcript.cursor.resume)
-        taken += new
-        seen |= {turn.key for turn in new}
-        cursor = Cursor.from_json(transcript.cursor.to_json())
-    return taken
+def test_a_query_is_what_stands_between_its_tags_however_many_are_open(tmp_path: Path) -> None:
+    """Tags that nothing closes take linear time."""
+    session = Session()
+    session.user("context <user_query>一</user_query> more <user_query>two</user_query>" + "<user_query>" * 50_000)
+    session.user("<command-name>/x</command-name><command-args>三</command-args>" + "<command-args>" * 50_000)
+    session.user("<user_query>" * 50_000)
+    texts = [turn.text for turn in whole(session.write(tmp_path / "s.jsonl")).turns]
+    assert texts[:2] == ["一\ntwo", "三"]
+    assert texts[2].startswith("<user_query>")
 
 
 SOURCES = {
@@ -161,13 +168,10 @@ SOURCES = {
 def test_any_growth_schedule_of_a_session_gives_what_one_pass_gives(tmp_path: Path, data: bytes) -> None:
     """I1: the same turns in the same order, each exactly once."""
     path = tmp_path / "s.jsonl"
-    path.write_bytes(data)
-    expected = identity(whole(path).turns)
+    expected = one_pass(ADAPTER, path, data)
     assert len(expected) > 5
-    chance = random.Random(len(data))
-    for _ in range(80):
-        cuts = sorted(chance.choices(range(len(data) + 1), k=chance.randint(1, 8)))
-        assert identity(follow(path, data, cuts)) == expected, cuts
+    for cuts in schedules(data, 80, seed=len(data)):
+        assert identity(follow(ADAPTER, path, data, cuts)) == expected, cuts
 
 
 def test_a_copied_session_brings_only_what_is_new(tmp_path: Path) -> None:

@@ -160,3 +160,73 @@ def test_an_export_that_is_cut_off_fails_with_what_it_gave(tmp_path: Path, home:
     assert ran.json["children"]["states"] == {"succeeded": 2}
     assert json.loads(ran.err.splitlines()[-1])["code"] == "source_damaged"
     assert contents() == [hobby(0), hobby(1)]
+
+
+def test_what_could_not_be_read_of_an_export_is_told_with_what_stays_and_the_command_for_the_rest(
+    model: ModelServer, tmp_path: Path, home: Path
+) -> None:
+    """Nothing says that nothing was written; the command does the rest, also what was cancelled with what failed."""
+    path = write(tmp_path / "my e.json", *told(range(5)))
+    whole = path.read_text(encoding="utf-8")
+    path.write_text(whole[:-400], encoding="utf-8")
+    model.script(EACH_HOBBY | {"times": 2}, {"status": 401, "body": "no"})
+    command = f"mex import --mode extract '{path}'"
+    for text in (whole[:-400], whole):
+        path.write_text(text, encoding="utf-8")
+        ran = mex(*EXTRACT, str(path), ok=False)
+        assert ran.code == 2
+        assert ran.err.splitlines()[-1].endswith(f"What was read so far stays. For the rest: {command}"), ran.err
+        assert "Nothing was written" not in ran.err
+    model.script(EACH_HOBBY)
+    mex(*EXTRACT, str(path))
+    assert contents() == [hobby(number) for number in range(5)]
+
+
+def test_a_conversation_that_an_export_does_not_hold_is_refused_before_it_is_counted_or_read(
+    tmp_path: Path, home: Path
+) -> None:
+    path = str(write(tmp_path / "e.json", *told(range(2))))
+    for option in ((), ("--dry-run",)):
+        ran = mex("extract", "--file", path, "--session", "nope", *option, "--json", ok=False)
+        assert (ran.code, json.loads(ran.err.splitlines()[-1])["code"]) == (2, "session_not_in_file")
+    known = mex("extract", "--file", path, "--session", "c1", "--dry-run", "--json").json
+    mex("extract", "--file", path, "--session", "c1")
+    read = mex("extract", "--file", path, "--session", "c1", "--dry-run", "--json").json
+    assert (known["user_turns"], read["user_turns"]) == (1, 0), "one that is read already is there all the same"
+    command = f"mex extract --file {path} --session nope"
+    assert command in mex("extract", "--file", path, "--session", "nope", ok=False).err
+
+
+def test_verify_counts_the_conversations_that_have_no_file(tmp_path: Path, home: Path) -> None:
+    """An import that was read is not 'no session has been read yet'."""
+    mex(*EXTRACT, str(write(tmp_path / "e.json", *told(range(3)))))
+    assert mex("jobs", "verify").out == "Conversations of exports read: 3\n"
+    assert mex("jobs", "verify", "--json").json == {"whole": True, "conversations": 3, "sources": []}
+
+
+@pytest.mark.parametrize("name", ["a#b", "x" * 5000, "中文 😀", "../up", "a b"])
+def test_a_conversation_of_any_name_is_read_once_and_again(name: str, tmp_path: Path, home: Path) -> None:
+    """Names are the agent's: also one that no file could have."""
+    path = str(write(tmp_path / "e.json", said(name, "我的爱好是养蜂1号。")))
+    mex(*EXTRACT, path)
+    assert mex(*EXTRACT, path, "--json").json["unchanged"] == 1
+    assert mex("extract", "--again", name, "--json").json["state"] == "succeeded"
+    assert contents() == [hobby(1)]
+
+
+def test_a_conversation_that_is_cancelled_elsewhere_is_told_where_its_export_is_run(
+    model: ModelServer, tmp_path: Path, home: Path
+) -> None:
+    """No exit code without words."""
+    path = write(tmp_path / "e.json", *told(range(2)))
+    model.script(EACH_HOBBY | {"hold": "go"})
+    command = [sys.executable, "-m", "mex_pipeline", *EXTRACT, str(path)]
+    process = subprocess.Popen(command, env=os.environ | QUIET | ALONE, stderr=subprocess.PIPE, text=True)
+    until(lambda: model.asked("养蜂0号"))
+    (waiting,) = (one for (one,) in rows(home, "SELECT id FROM jobs WHERE kind = 'extract' AND state = 'queued'"))
+    mex("jobs", "cancel", waiting)
+    model.release("go")
+    _, err = process.communicate(timeout=30)
+    assert process.returncode == 1
+    assert err.splitlines()[-1] == f"What was read so far stays. For the rest: mex import --mode extract {path}"
+    assert contents() == [hobby(0)]

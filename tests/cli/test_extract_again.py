@@ -182,6 +182,12 @@ def test_sessions_that_cannot_be_told_are_refused(home: Path, tmp_path: Path) ->
         db.execute("UPDATE extraction_state SET agent = 'codex' WHERE session_id = 'session-0002'")
         db.execute("UPDATE extraction_state SET session_id = 'session-0001'")
     assert refused("--again", "session-0001") == "session_of_several"
+    claudes, codexs = (tmp_path / f"session-000{number}.jsonl" for number in (1, 2))
+    claudes.unlink()  # a source tells which one is meant, also when it is gone
+    codexs.unlink()
+    assert mex("extract", "--again", str(claudes), "--dry-run", "--json").json["turns"] == 1
+    ran = mex("--json", "extract", "--again", str(codexs), ok=False)
+    assert (ran.code, json.loads(ran.err)["code"]) == (2, "source_gone"), "nothing of it is kept as codex's"
 
 
 def test_the_estimate_writes_nothing_and_asks_nobody(home: Path, model: ModelServer, tmp_path: Path) -> None:

@@ -120,3 +120,12 @@ def test_a_file_that_has_become_one_of_many_fails_by_name(tmp_path: Path, home: 
     assert run(home, job_id)
     failed: dict[str, Any] = mex("jobs", "show", job_id, "--json").json
     assert (failed["state"], failed["outcome"], failed["error"]["code"]) == ("failed", "unparseable", "session_needed")
+
+
+def test_verify_of_the_file_is_of_each_of_its_sessions(database: Path, home: Path) -> None:
+    mex("extract", "--file", str(database))
+    found = mex("jobs", "verify", str(database), "--json").json["sources"]
+    assert [one["source"] for one in found] == sorted(sources(home))
+    assert {one["standing"] for one in found} == {"whole"}
+    (one,) = mex("jobs", "verify", found[0]["source"], "--json").json["sources"]
+    assert one == found[0]

@@ -110,6 +110,26 @@ def test_product_f2_what_the_model_answers_is_redacted_again_and_its_quote_still
     assert source["quote"] == "wifi密码是[redacted:password]"
 
 
+def test_product_f2_what_the_model_answers_in_vain_is_redacted_too(model: ModelServer, home: Path) -> None:
+    """What is not written stands in the job's result: no place for a secret either."""
+    secret = SECRETS[0].secret
+    nameless = {"topic": "basic_info", "sub_topic": "name", "quote": "我喜欢喝茶"}
+    model.script(
+        {
+            "reply": reply(
+                {**nameless, "content": f"王伟 {secret}", "confidence": secret},
+                {**nameless, "content": f"王伟 {secret}", "action": secret},
+                {**nameless, "content": f"王伟 {secret}"},
+                {**nameless, "content": f"王伟 {secret}"},
+                {**nameless, "topic": secret, "sub_topic": secret, "content": "王伟"},
+            )
+        }
+    )
+    done = mex("extract", "我喜欢喝茶", "--json").json
+    assert len(done["discarded"]) > 2
+    assert secret.encode() not in everything_in(home)
+
+
 def test_product_f2_a_given_text_loses_its_secrets_when_it_is_first_read(model: ModelServer, home: Path) -> None:
     """A job that failed keeps its text for the retry; it does not keep the secret."""
     model.script({"status": 400, "body": '{"error": {"message": "no"}}'})

@@ -10,6 +10,7 @@ from typing import Any
 
 from tests.support.model_server import ModelServer, reply
 from tests.support.program import QUIET, contents, mex, opened, until, worker, write
+from tests.support.terminal import Terminal
 
 ALONE = {"MEX_WORKER_AUTOSTART": "false"}
 EXTRACT = ("--mode", "extract")
@@ -78,7 +79,9 @@ def test_one_file_that_cannot_be_used_and_no_job_is_made_at_all(tmp_path: Path, 
 def test_in_the_foreground_the_files_are_read_one_after_the_other_and_summed_up(tmp_path: Path, home: Path) -> None:
     paths = files(tmp_path, "绿茶", "红茶")
     ran = mex("import", *paths, paths[0], *EXTRACT)
-    assert len(ran.err.splitlines()) == 1, "without a terminal nothing is said beside the result but that a home was made"
+    assert len(ran.err.splitlines()) == 1, (
+        "without a terminal nothing is said beside the result but that a home was made"
+    )
     result = ["Jobs: done 2", "Added 2, updated 0, retired 0, discarded 0"]
     assert ran.out.splitlines()[1:3] == result, "a file that is named twice is one job"
     assert len(contents()) == 2
@@ -146,3 +149,28 @@ def test_product_c8_an_interruption_cancels_the_file_that_is_read_and_those_that
     rows = mex("jobs", "list", "--json").json
     assert [one["state"] for one in rows] == ["cancelled", "cancelled", "succeeded"]
     assert model.asked("白茶") == 0
+
+
+def test_waiting_for_a_batch_that_does_not_end_says_so_once(tmp_path: Path, home: Path) -> None:
+    """A line for each of thousands of jobs would bury what happened; jobs named one by one are told one by one."""
+    sent = queued(*files(tmp_path, "绿茶", "红茶", "白茶"))
+    ran = mex("jobs", "wait", sent["batch_id"], "--timeout", "0", ok=False, **ALONE)
+    over = [one for one in ran.err.splitlines() if "has not ended" in one]
+    assert (ran.code, over) == (2, [f"Batch {sent['batch_id']} has not ended: queued 3."])
+    ids = [one["job_id"] for one in sent["jobs"]]
+    ran = mex("jobs", "wait", *ids[:2], "--timeout", "0", ok=False, **ALONE)
+    assert [one for one in ran.err.splitlines() if "has not ended" in one] == [
+        f"Job {one} has not ended: queued." for one in ids[:2]
+    ]
+
+
+def test_at_a_terminal_a_batch_of_many_has_one_bar(tmp_path: Path, home: Path) -> None:
+    """A bar for each of hundreds of jobs would fill the screen and say nothing."""
+    sent = queued(*files(tmp_path, *(f"茶{number}号" for number in range(12))))
+    with Terminal(tmp_path, "jobs", "wait", sent["batch_id"], **ALONE) as terminal:
+        terminal.wait_for("Jobs")
+        terminal.wait_for("0/12")
+        shown_by_bars = terminal.seen
+        with worker():
+            assert terminal.end() == 0
+    assert not any(one["job_id"][:8] in shown_by_bars for one in sent["jobs"][1:])

@@ -187,3 +187,18 @@ def test_without_a_terminal_a_sweep_is_quiet_but_for_its_result(sessions: Path) 
     said = text_of(mex("sweep", "--yes"))
     assert "Reading" not in said
     assert "\x1b" not in said
+
+
+def test_what_waits_already_is_told_and_what_cannot_be_read_says_why_and_what_to_do(sessions: Path) -> None:
+    SessionFile(sessions / "a.jsonl", "a").user("我叫林晓舟")
+    os.mkfifo(sessions / "pipe.jsonl")
+    (sessions / "other.jsonl").write_text("{}\n", encoding="utf-8")
+    sweep = ("sweep", "--yes", "--async")
+    first, again = (mex(*sweep, MEX_WORKER_AUTOSTART="false") for _ in range(2))
+    assert "waited already" not in first.out
+    assert "1 of them waited already and are done once" in again.out
+    for told in (first.err, mex("sessions").out, mex("sweep", "--dry-run").out):
+        assert {one for one in told.splitlines() if one.startswith("Not read: ")} == {
+            f"Not read: {sessions / 'pipe.jsonl'} cannot be read: Invalid argument. Check its permissions.",
+            f"Not read: {sessions / 'other.jsonl'} cannot be read as claude.",
+        }

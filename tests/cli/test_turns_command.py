@@ -2,6 +2,7 @@
 
 import json
 import sqlite3
+import threading
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.support.model_server import ModelServer, reply
-from tests.support.program import mex, opened
+from tests.support.program import mex, opened, until
 from tests.support.sessions import SessionFile
 from tests.support.terminal import Terminal
 
@@ -99,6 +100,37 @@ def test_pruning_wants_to_know_which_and_a_yes(home: Path, tmp_path: Path) -> No
     ran = mex("--json", "turns", "prune", "--agent", "claude", "--yes", ok=False, CLAUDECODE="1")
     assert json.loads(ran.err)["code"] == "agent_cannot_prune"
     assert len(kept(home)) == 6
+
+
+def test_a_session_that_two_agents_call_the_same_is_not_dropped_of_both(home: Path, tmp_path: Path) -> None:
+    two_sessions(tmp_path)
+    with opened(home / "mex.db") as db:
+        db.execute("UPDATE turns SET agent = 'codex', session_id = 'session-0001' WHERE session_id = 'session-0002'")
+    for given in ("session-0001", "session-"):
+        ran = mex("turns", "prune", "--session", given, "--yes", ok=False)
+        assert ran.code == 1
+        assert "claude, codex. Say which one with --agent" in ran.err
+    assert pruned("--session", "session-0001", "--agent", "codex")["turns"] == 3
+    assert kept(home) == ["你好", MANGO, "好的。"]
+
+
+def test_turns_that_are_dropped_while_they_are_read_anew_are_not_kept_again(
+    home: Path, model: ModelServer, tmp_path: Path
+) -> None:
+    said = {"topic": "leisure", "sub_topic": "hobbies", "content": "喝绿茶", "quote": "我喜欢喝绿茶"}
+    model.script({"reply": reply(said)})
+    session = SessionFile(tmp_path / "s.jsonl", "session-0001").user(TEA, "周末常下象棋")
+    extract(session)
+    session.path.unlink()
+    model.script({"hold": "go", "reply": reply({**said, "content": "下象棋", "quote": "周末常下象棋"})})
+    reading = threading.Thread(target=lambda: mex("extract", "--again", "session-0001"))
+    reading.start()
+    until(lambda: len(model.requests()) == 2)
+    pruned("--agent", "claude")
+    model.release("go")
+    reading.join()
+    assert [one["content"] for one in mex("list", "--json").json] == ["下象棋", "喝绿茶"]
+    assert kept(home) == []
 
 
 def test_at_a_terminal_pruning_asks_first(home: Path, tmp_path: Path) -> None:

@@ -81,6 +81,7 @@ WITHIN_FUNCTIONS = {
     "mex_pipeline.cli.dispatch": {"mex_pipeline.cli.app", "mex_pipeline.cli.enqueue"},
     "mex_pipeline.settings": {"hashlib", "mex_pipeline.yaml_file"},
     "mex_pipeline.faults": {"signal"},
+    "mex_pipeline.clock": {"zoneinfo"},
     "mex_pipeline.adapters.files": {"hashlib"},
     "mex_pipeline.adapters.export_json": {"msgspec", "msgspec.json"},
     "mex_pipeline.adapters.export_source": {"mex_pipeline.adapters.export_zip"},

@@ -140,6 +140,23 @@ def _words(made: _Maker) -> None:
     add("密码为", "password", "Zxc@9981", "登录密码为{}。")
     add("密码「」", "password", "天王盖地虎88", "密码是「{}」")
     add("验证码", "password", "884213", "验证码是{}")
+    add("验证码, no verb", "password", "884213", "您的验证码 {}，五分钟内有效")
+    add("verification code", "password", "884213", "Your verification code is {}.")
+    add("OTP", "password", "884213", "OTP: {}")
+    add("密码, no verb", "password", "abc12345", "账号 admin，密码{}，记一下")
+    add("密码, a blank", "password", "Abc@1234", "wifi密码 {}")
+    add("密码设置为", "password", "482193", "支付密码设置为{}")
+    add("密码就用", "password", "abc12345", "登录密码就用{}吧")
+    add("是我的密码", "password", "abc12345", "{} 是我的密码")
+    add("做密码", "password", "abc12345", "我用 {} 做密码")
+    add("as my password", "password", "Xk9mQ2pL", "I use {} as my new password")
+    add("password is now", "password", "Xk9mQ2pL", "my password is now {}, ok?")
+    add("password will be", "password", "Xk9mQ2pL", "The password will be {}")
+    add("bold", "password", "Abc@1234x", "- **Password:** {}")
+    add("bold, 密码", "password", "Abc@1234x", "- **密码**：{}")
+    add("code", "password", "Abc@1234x", "`password`: `{}`")
+    add("JSON in a string", "password", "Abc@1234x", '{\\"password\\":\\"{}\\"}')
+    add("behind a Turkish letter", "password", "Abc@1234x", "İzmir PASSWORD is {}")
 
 
 def _b64(value: dict[str, str]) -> str:
@@ -236,5 +253,12 @@ mysql -u root -p mydb
 the ratio 3:2@home and user:name@host.example.com
 验证码识别的准确率是 98.5%
 这门课的考试密码学 95 分
+密码 sha256 加密后入库，密码2019年改过，密码 8-16 位
+model key: claude-3-5-sonnet-20241022, token 是 2024-roadmap-item-17-phase-b
+key=primary_key_user_id_2024_01_table
+The secret is 20-minute-daily-walks-for-30-days.
+mysql-server -port 3306
+I use 12 words as my password hint. That is my password policy.
+security code: see the card. OTP: three apps, 4096 codes
 """.splitlines()
 """What people write that is no secret, line by line: personal facts, hashes, ids, code, talk about secrets."""

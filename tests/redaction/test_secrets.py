@@ -147,6 +147,20 @@ def test_the_detector_is_loaded_for_text_with_a_token_only(monkeypatch: pytest.M
         "cookie: a=" * 20_000,
         "sk-" * 60_000,
         "seed phrase: " + "abcd " * 30_000,
+        *(
+            f"{start}{blank * 50_000}x"
+            for blank in (" ", "\t", "\u3000")
+            for start in (
+                "password is",
+                "password for ",
+                "password to a ",
+                "pin",
+                "密码是",
+                "密码",
+                "pin for",
+                "as my ",
+            )
+        ),
     ],
     ids=lambda text: text[:12],
 )

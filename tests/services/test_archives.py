@@ -292,7 +292,7 @@ def test_a_failed_conversation_can_be_tried_again_and_a_cancelled_one_is_gone(tm
     assert mex("jobs", "retry", job_id, "--json", MEX_WORKER_AUTOSTART="false").json[0]["job_id"] == first
     assert run(home, first)
     assert contents() == [hobby(0), hobby(2)]
-    assert in_process("jobs", "verify", "--json").json == {"whole": True, "sources": []}
+    assert in_process("jobs", "verify", "--json").json == {"whole": True, "conversations": 2, "sources": []}
 
 
 def test_a_job_that_is_cancelled_stops_and_its_conversations_stay_unless_all_are_meant(
