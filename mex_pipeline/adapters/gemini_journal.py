@@ -6,7 +6,7 @@ compacted; and what it keeps it may write under new ids. What was said loses wor
 """
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -14,6 +14,8 @@ from typing import Any, NamedTuple
 from mex_pipeline.adapters.gemini_messages import Message, is_acknowledgement, message, says_the_same
 from mex_pipeline.adapters.records import Record, text_of
 from mex_pipeline.adapters.values import mapping
+
+_STATE, _DUPLICATE = ("state",), ("duplicate",)
 
 
 class Entry(NamedTuple):
@@ -41,9 +43,9 @@ class _Draft:
 
     def rewrite(self, value: dict[str, Any], end: int) -> None:
         """Take it as it was written again, up to the offset `end`; its time is the first's."""
-        newer = {**value, "timestamp": self.value.get("timestamp")}
-        self.end = self.end if says_the_same(self.value, newer) else end
-        self.value = newer
+        value["timestamp"] = self.value.get("timestamp")
+        self.end = self.end if says_the_same(self.value, value) else end
+        self.value = value
 
 
 @dataclass(slots=True)
@@ -60,7 +62,7 @@ class Journal:
     _sent: dict[str, None] = field(default_factory=dict)
     _copies: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
-    def follow(self, record: Record) -> list[str]:
+    def follow(self, record: Record) -> Sequence[str]:
         """Take the next record into account; returns the reasons of what of it is no message."""
         value = record.value
         if record.fault:
@@ -68,12 +70,12 @@ class Journal:
         if "$rewindTo" in value and (target := text_of(value, "$rewindTo")):
             return ["state", *(["rewound"] * self._rewind(target))]
         if "id" in value and (name := text_of(value, "id")):
-            return [] if self._write(name, record) else ["duplicate"]
+            return () if self._write(name, record) else _DUPLICATE
         changes = mapping(value.get("$set")) or value
         self.session_id = text_of(changes, "sessionId") or self.session_id
         self.is_subagent = self.is_subagent or changes.get("kind") == "subagent"
         if not isinstance(changes.get("messages"), list):
-            return ["state"]
+            return _STATE
         return ["state", *(["duplicate"] * self._send(changes["messages"], record))]
 
     def settle(self) -> None:

@@ -30,6 +30,7 @@ _FILES = re.compile(
     r"(?:^|\n)[ \t]*+--- Content from referenced files ---\n.*(?:\n--- End of content ---|\Z)", re.DOTALL
 )
 _ANSWERS = "ask_user"
+_ASKING = (_ANSWERS, None)
 _PART_REASONS = {
     "functionCall": "tool_use",
     "functionResponse": "tool_result",
@@ -168,8 +169,9 @@ def _words(value: dict[str, Any]) -> tuple[Any, ...]:
 
 
 def _call_answers(value: dict[str, Any]) -> list[tuple[str, str]]:
-    calls = _list(value.get("toolCalls"))
-    return [one for call in calls for one in _answers(mapping(call).get("result"))] if calls else []
+    """Return the answers to the calls that ask questions; no other tool's output is looked at."""
+    asked = [one for one in _list(value.get("toolCalls")) if isinstance(one, dict) and one.get("name") in _ASKING]
+    return [answer for call in asked for answer in _answers(call.get("result"))]
 
 
 def _answers(content: Any) -> list[tuple[str, str]]:

@@ -252,7 +252,7 @@ def test_a_failed_reading_of_kept_turns_can_be_retried(home: Path, model: ModelS
 
 @needs_corpus
 def test_a_session_of_a_store_is_named_by_its_id_with_its_file_or_without(home: Path) -> None:
-    store = CORPUS / "real-clients" / "opencode-1.18.33.db"
+    store = (CORPUS / "real-clients" / "opencode-1.18.33.db").resolve()
     mex("extract", "--file", str(store), MEX_KEEP_TURNS="all")
     (kept,) = mex("turns", "list", "--json").json
     name = kept["session"]
