@@ -63,7 +63,11 @@ KEPT_ERRORS = 10
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One row of `jobs`. Times are integer milliseconds UTC; `payload` names adapter, path and options, never words."""
+    """One row of `jobs`. Times are integer milliseconds UTC; `payload` names adapter, path and options, never words.
+
+    `given_text` is what a new job brings along. One that was read has `has_text` instead, for a conversation may be tens
+    of megabytes: whoever needs the words asks for them (store/jobs.py).
+    """
 
     id: str
     kind: str
@@ -75,6 +79,7 @@ class Job:
     max_attempts: int
     payload_v: int = PAYLOAD_V
     given_text: str | None = None
+    has_text: bool = False
     reason: str | None = None
     outcome: Outcome | None = None
     priority: int = 0

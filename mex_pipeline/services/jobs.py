@@ -240,7 +240,7 @@ def retry(app: App, prefix: str) -> Job:
         if job.state in (JobState.RUNNING, JobState.SUCCEEDED):
             raise JobStateConflict("job_not_retryable", id=job.id, state=job.state)
         has_source = "path" in job.payload or job.kind == AGAIN
-        if job.state.is_final and not has_source and job.given_text is None:
+        if job.state.is_final and not has_source and not job.has_text:
             raise JobStateConflict("job_text_gone", id=job.id)
         tx.run(*go_again(now))
         sibling = tx.first(jobs.waiting_sibling(job)) if job.dedup_key and job.state.is_final else None

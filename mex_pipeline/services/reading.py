@@ -122,17 +122,18 @@ async def _fix_end(app: AsyncApp, job: Job, end_off: int | None, size: int) -> N
 
 async def _from_given(app: AsyncApp, job: Job) -> Reading:
     """The turns that a job carries: a text that was handed over, or the new part of a conversation (services/archives.py)."""
-    if job.given_text is None:
+    handed_over = await app.db.first(jobs.text(job.id))
+    if handed_over is None:
         raise SourceGone("text_gone")
     if "session" not in job.payload:
         said_at = iso_of_millis(job.created_at)  # what is handed over was said now
-        given = parse_given(await _safe_text(app, job, job.given_text))
+        given = parse_given(await _safe_text(app, job, handed_over))
         given = await asyncio.to_thread(clean, given, redact=app.settings.privacy.redact_secrets)
         turns = tuple(replace(turn, at=said_at) for turn in given.turns)
         text = replace(given, turns=turns)
         gone, _ = await _tellable(app, text.agent, turns)  # who says it again wants it to be known again
         return Reading(text, turns, _chunks(app, turns, turns), Cursor(), None, None, moves_cursor=False, gone=gone)
-    transcript = unpack(job.given_text)
+    transcript = await asyncio.to_thread(unpack, handed_over)
     key = conversation_key(transcript.agent, job.payload["session"])
     since = await app.db.first(cursors.position(str(key), app.extractor.kind, transcript.agent)) or Cursor()
     if since.off > transcript.cursor.off:

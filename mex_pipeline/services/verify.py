@@ -167,8 +167,8 @@ def _owed(app: App, conversation: SourceReport) -> SourceReport:
 
 
 def _carried(app: App, job_id: str) -> int:
-    job = app.db.first(jobs.one(job_id))
-    return 0 if job is None or job.given_text is None else len(unpack(job.given_text).turns)
+    text = app.db.first(jobs.text(job_id))
+    return 0 if text is None else len(unpack(text).turns)
 
 
 def _retry(job: SourceJob) -> str:

@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 from mex_pipeline.domain.job import Job
-from mex_pipeline.store.jobs import decode
+from mex_pipeline.store.jobs import COLUMNS, decode
 from mex_pipeline.store.sql import Query, value, where
 
 _OF_BATCH = "(batch_id = :batch OR id = :batch OR id IN (SELECT job_id FROM job_events WHERE event = 'merged' AND note = :batch))"
@@ -34,7 +34,7 @@ def page(
         }
     )
     return Query(
-        f"SELECT * FROM jobs {clause} ORDER BY created_at DESC, seq DESC LIMIT :limit",
+        f"SELECT {COLUMNS} FROM jobs {clause} ORDER BY created_at DESC, seq DESC LIMIT :limit",
         values | {"limit": limit},
         decode,
     )
@@ -42,7 +42,7 @@ def page(
 
 def of_batch(batch: str) -> Query[Job]:
     """The jobs of a batch, in the order they were asked for."""
-    return Query(f"SELECT * FROM jobs WHERE {_OF_BATCH} ORDER BY seq", {"batch": batch}, decode)
+    return Query(f"SELECT {COLUMNS} FROM jobs WHERE {_OF_BATCH} ORDER BY seq", {"batch": batch}, decode)
 
 
 def batches(prefix: str) -> Query[str]:

@@ -14,11 +14,15 @@ CHILDREN = "children"
 """Why an archive waits: enough of its conversations stand in the queue (store/archives.py)."""
 
 _PLAIN = (
-    "id", "kind", "payload_v", "given_text", "reason", "available_at", "created_at", "max_attempts", "priority", "dedup_key",
-    "lock_key", "batch_id", "coalesced", "attempt", "crashes", "snoozes", "bad_outputs", "fence", "lease_owner", "beat",
+    "id", "kind", "payload_v", "reason", "available_at", "created_at", "max_attempts", "priority", "dedup_key", "lock_key",
+    "batch_id", "coalesced", "attempt", "crashes", "snoozes", "bad_outputs", "fence", "lease_owner", "beat",
     "end_off", "end_size", "progress_done", "progress_total", "progress_note", "started_at", "finished_at",
     "worker_version",
 )  # fmt: skip
+COLUMNS = ", ".join(_PLAIN) + (
+    ", payload, state, trigger, outcome, cancel_requested, errors, result, given_text IS NOT NULL AS has_text"
+)
+"""What `decode` needs of a row: everything but the given text."""
 _WAITING = "state IN ('queued', 'retrying')"
 _PAUSED = (
     "SELECT 1 FROM queue_control c WHERE (c.paused_until > :now OR c.paused_until IS NULL) "
@@ -40,6 +44,7 @@ def decode(row: Row) -> Job:
         trigger=Trigger(row["trigger"]),
         outcome=None if row["outcome"] is None else Outcome(row["outcome"]),
         cancel_requested=bool(row["cancel_requested"]),
+        has_text=bool(row["has_text"]),
         errors=tuple(json.loads(row["errors"])),
         result=None if row["result"] is None else json.loads(row["result"]),
     )
@@ -96,7 +101,7 @@ def claim(job_id: str, owner: str, now: int, version: str, *, heed_pause: bool, 
         "UPDATE jobs SET state = 'running', attempt = attempt + 1, fence = fence + 1, lease_owner = :owner, "
         "started_at = :now, worker_version = :version, reason = NULL, progress_note = NULL "
         f"WHERE id = :id AND {_WAITING} AND {_READABLE} AND available_at <= :now AND cancel_requested = 0 AND {_KEY_IDLE} "
-        f"AND (:heed = 0 OR {_NOT_PAUSED}) RETURNING *",
+        f"AND (:heed = 0 OR {_NOT_PAUSED}) RETURNING {COLUMNS}",
         {
             "id": job_id,
             "owner": owner,
@@ -280,7 +285,7 @@ def clamp_waits(latest: int) -> Statement:
 def running() -> Query[Job]:
     """Every running job."""
     # `+seq`, or SQLite would walk the whole table in its order instead of the few rows of jobs_leases.
-    return Query("SELECT * FROM jobs WHERE state = 'running' ORDER BY +seq", {}, decode)
+    return Query(f"SELECT {COLUMNS} FROM jobs WHERE state = 'running' ORDER BY +seq", {}, decode)
 
 
 def cancelled_of(owner: str) -> Query[str]:
@@ -294,13 +299,19 @@ def cancelled_of(owner: str) -> Query[str]:
 
 def one(job_id: str) -> Query[Job]:
     """One job by its whole id."""
-    return Query("SELECT * FROM jobs WHERE id = :id", {"id": job_id}, decode)
+    return Query(f"SELECT {COLUMNS} FROM jobs WHERE id = :id", {"id": job_id}, decode)
+
+
+def text(job_id: str) -> Query[str]:
+    """The text that a job was given; nothing once it is gone."""
+    sql = "SELECT given_text FROM jobs WHERE id = :id AND given_text IS NOT NULL"
+    return Query(sql, {"id": job_id}, value("given_text"))
 
 
 def by_prefix(prefix: str) -> Query[Job]:
     """The jobs whose id begins with `prefix`, at most two."""
     return Query(
-        "SELECT * FROM jobs WHERE id >= :low AND id < :high ORDER BY id LIMIT 2",
+        f"SELECT {COLUMNS} FROM jobs WHERE id >= :low AND id < :high ORDER BY id LIMIT 2",
         {"low": prefix, "high": prefix + "\U0010ffff"},
         decode,
     )
@@ -310,7 +321,7 @@ def page(*, states: tuple[str, ...], limit: int) -> Query[Job]:
     """The newest jobs, all states or the given ones."""
     clause, values = where({"state IN (SELECT value FROM json_each(:states))": json.dumps(states) if states else None})
     return Query(
-        f"SELECT * FROM jobs {clause} ORDER BY created_at DESC, seq DESC LIMIT :limit",
+        f"SELECT {COLUMNS} FROM jobs {clause} ORDER BY created_at DESC, seq DESC LIMIT :limit",
         values | {"limit": limit},
         decode,
     )

@@ -1,5 +1,7 @@
 """Requests for one source: inserted, or merged into the job that waits for it (product D4, H4; docs/jobs.md)."""
 
+from dataclasses import replace
+
 import pytest
 
 from mex_pipeline.domain.job import Ending, JobState, Trigger
@@ -16,7 +18,10 @@ def test_a_job_comes_back_as_it_was_inserted(db: Gateway) -> None:
         payload={"adapter": "plain", "subject": "用户"},
     )  # fmt: skip
     assert db.first(jobs.insert_or_merge(wanted)) == (wanted.id, False)
-    assert read(db, wanted.id) == wanted
+    assert read(db, wanted.id) == replace(wanted, given_text=None, has_text=True), (
+        "the words are read by who needs them"
+    )
+    assert db.first(jobs.text(wanted.id)) == "我叫小陈"
     assert column(db, wanted.id, "first_enqueued_at") == T0
 
 

@@ -58,7 +58,7 @@ def test_success_ends_the_job_and_forgets_the_given_text(db: Gateway) -> None:
     assert leave(db, taken, Ending(JobState.SUCCEEDED, "why", Outcome.COMMITTED, result=result), now=T0 + 9) == 1
     ended = read(db, job_id)
     assert (ended.state, ended.outcome, ended.reason) == (JobState.SUCCEEDED, Outcome.COMMITTED, "why")
-    assert (ended.finished_at, ended.lease_owner, ended.given_text) == (T0 + 9, None, None)
+    assert (ended.finished_at, ended.lease_owner, ended.has_text) == (T0 + 9, None, False)
     assert (ended.attempt, ended.result, ended.errors) == (1, result, ())
     assert leave(db, taken, Ending(JobState.SUCCEEDED)) == 0, "once"
 
@@ -76,8 +76,8 @@ def test_product_h5_failure_keeps_the_text_and_cancellation_does_not(db: Gateway
     failed, cancelled = submitted(db, "a", given_text="x"), submitted(db, "b", given_text="y")
     leave(db, claimed(db, failed), Ending(JobState.FAILED, "llm_auth", Outcome.LLM_ERROR))
     leave(db, claimed(db, cancelled), Ending(JobState.CANCELLED, "user"))
-    assert read(db, failed).given_text == "x"
-    assert read(db, cancelled).given_text is None
+    assert (read(db, failed).has_text, db.first(jobs.text(failed))) == (True, "x")
+    assert (read(db, cancelled).has_text, db.first(jobs.text(cancelled))) == (False, None)
 
 
 def test_a_snooze_gives_the_attempt_back_and_is_counted(db: Gateway) -> None:
@@ -133,9 +133,9 @@ def test_a_job_that_would_wait_beside_a_newer_one_is_merged_into_it(db: Gateway)
     merged, stays = read(db, first), read(db, second)
     assert (merged.state, merged.reason, merged.outcome) == (JobState.CANCELLED, f"merged:{second}", None)
     assert merged.finished_at == T0
-    assert merged.given_text is None, "product H5: the job that stays has its own"
+    assert not merged.has_text, "product H5: the job that stays has its own"
     assert (stays.attempt, stays.crashes, stays.available_at) == (4, 2, T0 + MINUTE)
-    assert stays.given_text == "秘密"
+    assert db.first(jobs.text(second)) == "秘密"
 
 
 def test_a_merged_snooze_hands_over_the_attempt_less_one(db: Gateway) -> None:

@@ -209,7 +209,7 @@ def test_cancelling_a_waiting_job_ends_it_at_once(db: Gateway, waits: str) -> No
     assert db.run(jobs.cancel_waiting(job_id, "user", T0 + 1)) == 1
     ended = read(db, job_id)
     assert (ended.state, ended.reason, ended.finished_at) == (JobState.CANCELLED, "user", T0 + 1)
-    assert ended.given_text is None
+    assert not ended.has_text
     assert db.run(jobs.cancel_waiting(job_id, "user", T0 + 2)) == 0
 
 
