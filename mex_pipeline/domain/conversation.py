@@ -4,8 +4,6 @@ import json
 from dataclasses import dataclass, field
 from typing import Any, Literal, Self
 
-from mex_pipeline.domain.source_key import SourceKey  # noqa: F401
-
 Role = Literal["user", "assistant"]
 Kind = Literal["typed", "command_args", "tool_answer", "queued", "pasted_file", "document"]
 
