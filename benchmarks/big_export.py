@@ -110,7 +110,7 @@ def generate(path: Path, size: int, *, largest: int, is_ascii: bool) -> tuple[in
 def measure(path: Path) -> None:
     """Stream an export and print what came of it, as a process of its own: peak memory cannot be told apart later."""
     started, busy = time.perf_counter(), time.process_time()
-    found = registry.detect(path).conversations(path)  # type: ignore[attr-defined]
+    found = registry.detect(path).conversations(path)  # type: ignore[attr-defined]  # an export is an Archive
     conversations = turns = 0
     for one in found:
         conversations += 1

@@ -56,7 +56,14 @@ class ChatGptAdapter:
         """
         return _EXPORTS.conversations(path)
 
-    def read(self, path: Path, since: Cursor, *, quiet: bool, until: int | None = None) -> Transcript:  # noqa: ARG002
+    def read(
+        self,
+        path: Path,
+        since: Cursor,
+        *,
+        quiet: bool,  # noqa: ARG002 - of a finished file nothing is held
+        until: int | None = None,
+    ) -> Transcript:
         """Return the turns of a file's single conversation, along the path that was shown last; as `Exports.read`."""
         return _EXPORTS.read(path, since, until)
 

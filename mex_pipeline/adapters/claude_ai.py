@@ -43,7 +43,14 @@ class ClaudeAiAdapter:
         """Yield every conversation, whole; None for a single one that is no array (port.Archive)."""
         return _EXPORTS.conversations(path)
 
-    def read(self, path: Path, since: Cursor, *, quiet: bool, until: int | None = None) -> Transcript:  # noqa: ARG002
+    def read(
+        self,
+        path: Path,
+        since: Cursor,
+        *,
+        quiet: bool,  # noqa: ARG002 - of a finished file nothing is held
+        until: int | None = None,
+    ) -> Transcript:
         """Return the turns of a file's single conversation, along the path that was shown last; as `Exports.read`."""
         return _EXPORTS.read(path, since, until)
 

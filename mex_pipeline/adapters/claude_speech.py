@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mex_pipeline.adapters.cleaning import assistant_text, left_out, of_one_message, user_text
+from mex_pipeline.adapters.files import is_own_folder
 from mex_pipeline.adapters.records import text_of
 from mex_pipeline.adapters.values import mapping
 from mex_pipeline.domain.conversation import Kind
@@ -45,7 +46,6 @@ _INTERRUPTED = re.compile(r"\[Request interrupted by user[^\]\n]*\]")
 _REJECTION = re.compile(r"tool use was rejected.{0,300}?the user said:", re.DOTALL | re.IGNORECASE)
 _ADVICE = "\n\nNote: The user's next message may contain a correction or preference."
 """What some versions tell the model after the user's words in a rejection."""
-_OWN_FOLDER = re.compile(r"[/\\]\.mex(?:[/\\]|$)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,7 +213,7 @@ def _machine_flag(value: dict[str, Any]) -> str | None:
     if value.get("sessionKind") == "bg":
         return "background"
     folder = value.get("cwd")
-    if isinstance(folder, str) and ".mex" in folder and _OWN_FOLDER.search(folder):
+    if isinstance(folder, str) and is_own_folder(folder):
         return "own_session"
     return "meta" if value.get("isMeta") else None
 

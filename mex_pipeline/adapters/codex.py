@@ -24,7 +24,7 @@ from mex_pipeline.adapters.codex_speech import (
     item_text,
     world_zone,
 )
-from mex_pipeline.adapters.files import digest
+from mex_pipeline.adapters.files import digest, is_own_folder
 from mex_pipeline.adapters.jsonl import Collector, Window, window
 from mex_pipeline.adapters.records import Record, records, text_of
 from mex_pipeline.adapters.values import mapping, moment
@@ -33,7 +33,6 @@ from mex_pipeline.errors import SourceFormat
 
 _MADE_UP = re.compile(r"rollout-\d+")
 """A task's name that a migration made up for an old session: a number, the same in many files."""
-_OWN_FOLDER = re.compile(r"[/\\]\.mex(?:[/\\]|$)")
 
 
 class CodexAdapter:
@@ -82,7 +81,7 @@ class CodexAdapter:
             packed = (root / folder).rglob("rollout-*.jsonl.zst")
             yield from (path for path in packed if path.with_suffix("") not in plain)
 
-    def kept_days(self, home: Path, environment: Mapping[str, str]) -> int | None:  # noqa: ARG002
+    def kept_days(self, home: Path, environment: Mapping[str, str]) -> int | None:  # noqa: ARG002 - it keeps all
         """Return None: Codex deletes no session by itself."""
         return None
 
@@ -111,7 +110,7 @@ class _Head:
                 break
         folder = text_of(meta, "cwd")
         left_out = "own_prompt" if first.startswith(PROMPT_MARK) else None
-        if folder and _OWN_FOLDER.search(folder):
+        if is_own_folder(folder):
             left_out = "own_session"
         if mapping(meta.get("source")).keys() - {"custom"} or text_of(meta, "thread_source") not in (None, "user"):
             left_out = "subagent"

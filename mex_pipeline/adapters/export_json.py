@@ -87,6 +87,6 @@ def _decoder(kind: Any) -> "Decoder[Any]":
 
 @cache
 def _raw() -> "type[Raw]":
-    from msgspec import Raw  # noqa: PLC0415
+    from msgspec import Raw  # noqa: PLC0415 - as above
 
     return Raw

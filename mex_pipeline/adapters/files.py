@@ -2,6 +2,7 @@
 
 import errno
 import os
+import re
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,6 +13,8 @@ from mex_pipeline.errors import SourceGone, SourceUnreadable
 
 _BUFFER = 64 * 1024
 """Bytes read at once: lines of a session are longer than what is usual."""
+
+_OWN = re.compile(r"[/\\]\.mex(?:[/\\]|$)")
 
 
 @contextmanager
@@ -37,6 +40,11 @@ def opened(path: Path) -> Iterator[BinaryIO]:
         raise SourceGone(path=str(path)) from error
     except OSError as error:
         raise _unreadable(path, error.errno) from error
+
+
+def is_own_folder(folder: str | None) -> bool:
+    """True for a folder inside a home of meX: what an agent says there is meX's own talk (session-formats §1.7)."""
+    return folder is not None and ".mex" in folder and _OWN.search(folder) is not None
 
 
 def size_of(file: BinaryIO) -> int:

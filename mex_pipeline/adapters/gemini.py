@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from mex_pipeline.adapters import gemini_source
-from mex_pipeline.adapters.files import opened
+from mex_pipeline.adapters.files import is_own_folder, opened
 from mex_pipeline.adapters.gemini_journal import Journal
 from mex_pipeline.adapters.gemini_messages import Message, message
 from mex_pipeline.adapters.gemini_source import document, is_known
@@ -27,7 +27,6 @@ _NAME = "gemini"
 _KEPT_DAYS = 30
 _DAYS = {"h": 1 / 24, "d": 1, "w": 7, "m": 30}
 _AGE = re.compile(r"(\d{1,6})([hdwm])")
-_OWN_FOLDER = re.compile(r"[/\\]\.mex(?:[/\\]|$)")
 _SMALL = 64 * 1024
 
 
@@ -137,7 +136,7 @@ def _left_out(path: Path, messages: Iterable[Message], *, is_subagent: bool) -> 
     first = next((said.text for one in messages for said in one.said if said.role == "user"), "")
     if first.startswith(PROMPT_MARK):
         return "own_prompt"
-    return "own_session" if _OWN_FOLDER.search(_project(path) or "") else None
+    return "own_session" if is_own_folder(_project(path)) else None
 
 
 def _project(path: Path) -> str | None:

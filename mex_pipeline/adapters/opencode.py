@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from mex_pipeline.adapters import foreign_db, opencode_source, opencode_store
-from mex_pipeline.adapters.files import digest
+from mex_pipeline.adapters.files import digest, is_own_folder
 from mex_pipeline.adapters.opencode_messages import Message, own, plain, turns
 from mex_pipeline.adapters.opencode_shapes import Session, is_own
 from mex_pipeline.adapters.opencode_source import Source
@@ -23,7 +23,6 @@ from mex_pipeline.domain.conversation import PROMPT_MARK, Cursor, Transcript, Tu
 from mex_pipeline.errors import InvalidInput
 
 _REDACTED = re.compile(r"\[redacted:[^\]\s]*\]")
-_OWN_FOLDER = re.compile(r"[/\\]\.mex(?:[/\\]|$)")
 
 
 class OpenCodeAdapter:
@@ -174,7 +173,7 @@ def _session_reason(info: dict[str, Any], folder: str | None, messages: list[Mes
     """Return why nothing of a session is conversation."""
     if string(info, "parentID") or string(info, "parent_id"):
         return "subagent"
-    if folder and _OWN_FOLDER.search(folder):
+    if is_own_folder(folder):
         return "own_session"
     first = next((text for one in messages if one.role == "user" and not one.reason for text in one.texts), "")
     return "own_prompt" if first.startswith(PROMPT_MARK) else None

@@ -69,7 +69,14 @@ class PlainAdapter:
             text = decode(head, is_whole=len(head) == size_of(file))
         return text is not None and _JSON_START.match(text) is None
 
-    def read(self, path: Path, since: Cursor, *, quiet: bool, until: int | None = None) -> Transcript:  # noqa: ARG002
+    def read(
+        self,
+        path: Path,
+        since: Cursor,
+        *,
+        quiet: bool,  # noqa: ARG002 - of a finished file nothing is held
+        until: int | None = None,
+    ) -> Transcript:
         """Return all turns of the file: it is imported by content, so nothing is held, whatever `quiet` says.
 
         `reset` is `content_changed` when another content was read before; the keys of unchanged paragraphs stay.

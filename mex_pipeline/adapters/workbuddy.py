@@ -3,7 +3,6 @@
 Typed text and assistant text, no noise, no doubles (session-formats §3.8). The two write the same format.
 """
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import Any
 
 from mex_pipeline.adapters.claude_local import cleanup_days
 from mex_pipeline.adapters.cleaning import assistant_text, capped
-from mex_pipeline.adapters.files import digest, opened
+from mex_pipeline.adapters.files import digest, is_own_folder, opened
 from mex_pipeline.adapters.jsonl import Collector, window
 from mex_pipeline.adapters.records import Record, records, text_of
 from mex_pipeline.adapters.values import moment
@@ -21,8 +20,6 @@ from mex_pipeline.errors import SourceFormat
 
 _KEPT_DAYS = 30
 """What CodeBuddy's `cleanupPeriodDays` is where its settings do not say."""
-
-_OWN_FOLDER = re.compile(r"[/\\]\.mex(?:[/\\]|$)")
 
 
 class WorkBuddyAdapter:
@@ -62,7 +59,7 @@ class WorkBuddyAdapter:
         named = environment.get("WORKBUDDY_HOME") or environment.get("WORKBUDDY_CONFIG_DIR")
         yield from (Path(named) if named else home / ".workbuddy").glob("projects/*/*.jsonl")
 
-    def kept_days(self, home: Path, environment: Mapping[str, str]) -> int | None:  # noqa: ARG002
+    def kept_days(self, home: Path, environment: Mapping[str, str]) -> int | None:  # noqa: ARG002 - it says nowhere
         """Return None: nothing is known of WorkBuddy deleting sessions by itself."""
         return None
 
@@ -183,7 +180,7 @@ def _whole_file_reason(path: Path, head: Iterable[Record]) -> str | None:
         return "subagent"
     for record in head:
         value = record.value
-        if _OWN_FOLDER.search(text_of(value, "cwd") or ""):
+        if is_own_folder(text_of(value, "cwd")):
             return "own_session"
         if value.get("type") == "message" and value.get("role") == "user" and not flag(value):
             text, typed_as, _ = typed(raw_text(value))

@@ -23,7 +23,7 @@ def unpacked(file: BinaryIO) -> Iterator[BinaryIO]:
     Going back decompresses again from the start. Raises DamagedStream while reading.
     """
     if sys.version_info >= (3, 14):
-        from compression import zstd  # noqa: PLC0415
+        from compression import zstd  # noqa: PLC0415 - of Python 3.14 on
     else:
         from backports import zstd  # noqa: PLC0415 - only a compressed session needs it
 

@@ -16,7 +16,6 @@ from mex_pipeline.domain.source_key import SourceKey
 from mex_pipeline.errors import InvalidInput, MexError, SourceGone, SourceUnreadable
 from mex_pipeline.services import estimate, jobs
 from mex_pipeline.services.estimate import Estimate
-from mex_pipeline.services.extractor import ExtractorKind
 from mex_pipeline.services.transcripts import look, read
 from mex_pipeline.store import cursors
 
@@ -135,7 +134,7 @@ def report(app: App, found: Found) -> SessionReport | Unreadable:
     except MexError as error:
         return _unreadable(found.adapter, found.key, error)
     spoken = [turn for turn in transcript.turns if turn.role == "user"]
-    seen = app.db.all(cursors.seen(transcript.agent, [turn.key for turn in spoken], _serving(app)))
+    seen = app.db.all(cursors.seen(transcript.agent, [turn.key for turn in spoken], estimate.serving(app)))
     return SessionReport(
         agent=found.adapter.name,
         session_id=transcript.session_id,
@@ -155,7 +154,7 @@ def offer(app: App, found: Iterable[Found], unreadable: Iterable[Unreadable] = (
     A session that stands as it did when it was last read is passed over (product H6), and so is a fork in which nothing
     was said that an earlier one of `found` does not hold: the oldest should come first.
     """
-    kind = _serving(app)
+    kind = estimate.serving(app)
     requests: list[jobs.Request] = []
     by_agent: dict[str, Estimate] = {}
     sessions = Counter[str]()
@@ -198,10 +197,6 @@ def _keys(adapter: Adapter, path: Path) -> Iterator[SourceKey]:
         yield SourceKey(path)
     else:
         yield from (SourceKey(path, session) for session in sessions)
-
-
-def _serving(app: App) -> ExtractorKind:
-    return "model" if app.settings.llm.is_configured else "rules"
 
 
 def _unreadable(adapter: Adapter, source: object, error: MexError) -> Unreadable:
