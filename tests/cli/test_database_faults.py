@@ -15,7 +15,7 @@ import pytest
 from mex_pipeline.cli.app import _COMMANDS
 from mex_pipeline.store import database
 from tests.support.old_files import typical
-from tests.support.program import Ran, in_process, mex, opened
+from tests.support.program import Ran, in_process, mex, opened, until
 
 ID = "00000000-0000-4000-8000-000000000000"
 ARGUMENTS: dict[str, list[str]] = {
@@ -241,12 +241,15 @@ def test_fault_30_whatever_a_command_leaves_is_private_to_its_owner(home: Path, 
     for arguments in (
         ["init"], ["add", "--content", "x"], ["list"], ["extract", "我叫小陈"],
         ["extract", "--file", str(tmp_path / "notes.txt")], ["profile"], ["clear", "--yes"],
-        ["extract", "--async", "我在远光软件"], ["doctor", "--fix"], ["worker", "stop"],
+        ["extract", "--async", "我在远光软件"], ["doctor", "--fix"],
     ):  # fmt: skip
         done = plainly(0o022, *arguments)
         assert done.returncode == 0, (arguments, done.stderr)
         assert everything(home) == {}, arguments
-    assert (home / "queue.db").exists(), "a worker ran"
+    until((home / "queue.db").exists)
+    assert everything(home) == {}, "the worker's"
+    plainly(0o022, "worker", "stop")
+    assert everything(home) == {}, "what a worker leaves behind"
 
 
 def test_fault_30_a_folder_that_was_there_before_is_made_private(home: Path) -> None:

@@ -140,7 +140,7 @@ def worker(*options: str, **environment: str) -> Iterator["subprocess.Popen[byte
             process.communicate()
 
 
-def until(condition: Callable[[], Any], seconds: float = 30) -> Any:
+def until(condition: Callable[[], Any], seconds: float = 90) -> Any:
     """Return the condition's value as soon as it is true; fail when it does not become so in time."""
     deadline = time.monotonic() + seconds
     began = time.monotonic()
