@@ -16,10 +16,10 @@ from mex_pipeline.domain.reconcile import Snapshot, reconcile
 from mex_pipeline.domain.text import normalised
 from mex_pipeline.errors import LeaseLost, SourceGone, SourceUnreadable
 from mex_pipeline.redaction.redact import kinds
+from mex_pipeline.services.judging import Thought
 from mex_pipeline.services.reading import Reading
 from mex_pipeline.services.rereading import still_new
 from mex_pipeline.services.results import discarded_plain, memory_plain
-from mex_pipeline.services.thinking import Thought
 from mex_pipeline.services.transcripts import look
 from mex_pipeline.services.turns import to_keep
 from mex_pipeline.store import changes, cursors, jobs, memories, sources, usage

@@ -23,12 +23,13 @@ from mex_pipeline.services.deadlines import patience
 from mex_pipeline.services.extractor import Task
 from mex_pipeline.services.heartbeat import Interrupted, Runs
 from mex_pipeline.services.jobs import AGAIN, ARCHIVE, EXTRACT, RESTORE
+from mex_pipeline.services.judging import Thought, judge
 from mex_pipeline.services.pauses import endpoint_scope
 from mex_pipeline.services.reading import Reading, read_source
 from mex_pipeline.services.rereading import read_again
 from mex_pipeline.services.restoring import restore
 from mex_pipeline.services.slots import is_suspect
-from mex_pipeline.services.thinking import Asked, Thought, judge, think
+from mex_pipeline.services.thinking import Asked, think
 from mex_pipeline.store import jobs, memories, migrations, usage
 from mex_pipeline.store.tokens import segment
 

@@ -1,0 +1,108 @@
+"""The judge phase: every candidate through every check, before anything is compared with what is known (product C4, C11)."""
+
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from mex_pipeline.clock import in_zone
+from mex_pipeline.domain.candidate import About, Candidate, Discarded
+from mex_pipeline.domain.conversation import Chunk
+from mex_pipeline.domain.evidence import Origin, is_echo, rests_on_assistant, verify
+from mex_pipeline.domain.rules import check_candidate
+from mex_pipeline.domain.schema import Schema
+from mex_pipeline.domain.when import in_absolute_time
+from mex_pipeline.redaction.redact import redacted
+from mex_pipeline.services.thinking import Asked, Heard, Skipped
+
+
+@dataclass(frozen=True, slots=True)
+class Thought:
+    """The candidates of a whole job that passed every check, the others with their reasons, and kept replies used."""
+
+    candidates: tuple[Candidate, ...]
+    discarded: tuple[Discarded, ...]
+    reused: int
+    skipped: tuple[Skipped, ...] = ()
+
+
+def judge(
+    heard: Heard,
+    schema: Schema,
+    *,
+    origin: Origin,
+    examples: frozenset[str],
+    about: About | None = None,
+    redact: bool = True,
+) -> Thought:
+    """Return the candidates that keep the rules, each with its source checked, and every other one with its reason.
+
+    `about` says whom the whole source is about, when the person who gave it has said so (`--subject`, product B3). With
+    `redact` a secret in what a candidate says is replaced: that is never a reason to discard it (product F2).
+    """
+    kept: list[Candidate] = []
+    discarded: list[Discarded] = []
+    for answer in heard.answered:
+        item, result = answer.asked, answer.extracted
+        discarded.extend(result.discarded)
+        proposals = (one if about is None else replace(one, about=about) for one in result.candidates)
+        if redact:
+            proposals = (_without_secrets(one) for one in proposals)
+        verdicts = [_judged(one, item, schema, origin=origin, examples=examples) for one in proposals]
+        discarded.extend(verdict for verdict in verdicts if isinstance(verdict, Discarded))
+        passed = [verdict for verdict in verdicts if isinstance(verdict, Candidate)]
+        kept.extend(sorted(passed, key=lambda one: _place(one, item.chunk)))
+    reused = sum(answer.extracted.reused for answer in heard.answered)
+    told = map(_told, discarded) if redact else discarded  # a model's topic may be one too
+    return Thought(tuple(kept), tuple(told), reused, heard.skipped)
+
+
+def _without_secrets(proposed: Candidate) -> Candidate:
+    return replace(
+        proposed,
+        content=redacted(proposed.content),
+        evidence=proposed.evidence and redacted(proposed.evidence),
+        quote=proposed.quote and redacted(proposed.quote),
+    )
+
+
+def _told(discarded: Discarded) -> Discarded:
+    return replace(
+        discarded,
+        content=redacted(discarded.content),
+        facts={name: redacted(fact) for name, fact in discarded.facts.items()},
+    )
+
+
+def _judged(
+    proposed: Candidate, item: Asked, schema: Schema, *, origin: Origin, examples: frozenset[str]
+) -> Candidate | Discarded:
+    """One candidate through every check; its relative times are resolved before the schema looks at its fields."""
+    sourced = verify(proposed, item.chunk, origin)
+    dated = in_absolute_time(sourced, _said(sourced, item.chunk))
+    checked = check_candidate(schema, sourced if isinstance(dated, Discarded) else dated)
+    if isinstance(checked, Discarded):
+        return checked
+    if is_echo(proposed, examples=examples, known=item.known, chunk=item.chunk, schema=schema):
+        return Discarded(checked.content, "echo")
+    if rests_on_assistant(proposed, item.chunk, origin):
+        return Discarded(checked.content, "said_by_assistant")
+    return dated if isinstance(dated, Discarded) else checked
+
+
+def _said(candidate: Candidate, chunk: Chunk) -> datetime | None:
+    """The local moment a candidate's words were said at; without their message, only what the whole chunk agrees on."""
+    source = candidate.source
+    if source is None or source.said_at is None:
+        return None
+    if source.message_key is None and len({in_zone(turn.at, turn.zone).date() for turn in chunk.turns if turn.at}) > 1:
+        return None
+    zones = (turn.zone for turn in chunk.turns if source.message_key in (turn.key, None))
+    return in_zone(source.said_at, next(zones, None))
+
+
+def _place(candidate: Candidate, chunk: Chunk) -> tuple[int, int]:
+    """Where its words stand in the chunk: of two values in one reply the later said one counts (product B11)."""
+    source = candidate.source
+    keys = [turn.key for turn in chunk.turns]
+    if source is None or source.message_key not in keys:
+        return len(keys), 0
+    return keys.index(source.message_key), source.quote_start or 0
