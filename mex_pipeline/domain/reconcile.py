@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 
 from mex_pipeline.domain.candidate import Action, Candidate, Discarded
 from mex_pipeline.domain.changes import Add, Change, ChangeSet, Reinforce, Retire, Revise
+from mex_pipeline.domain.likeness import are_same
 from mex_pipeline.domain.memory import Confidence, Memory
 from mex_pipeline.domain.rules import is_guarded
 from mex_pipeline.domain.schema import Schema
@@ -128,7 +129,7 @@ def _outdates(mark: Memory, candidate: Candidate, now: str) -> bool:
 
 
 def _same(memory: Memory, candidate: Candidate) -> bool:
-    return memory.slot == candidate.slot and normalised(memory.content) == normalised(candidate.content)
+    return memory.slot == candidate.slot and are_same(memory.content, candidate.content)
 
 
 def _named(held: list[Memory], target: str | None) -> Memory | None:
@@ -138,7 +139,7 @@ def _named(held: list[Memory], target: str | None) -> Memory | None:
     if target.startswith("#"):
         found = [memory for memory in held if len(target) > 4 and memory.id.startswith(target[1:].lower())]
     else:
-        found = [memory for memory in held if normalised(memory.content) == normalised(target)]
+        found = [memory for memory in held if are_same(memory.content, target)]
     return found[0] if len(found) == 1 else None
 
 
@@ -150,8 +151,12 @@ def _is_plainly_said(candidate: Candidate) -> bool:
 
 
 def _weakened(candidate: Candidate, over: Memory) -> Candidate:
-    """Over a confirmed value or a doubt only what the user plainly said applies as said; all else is a doubt (product C6)."""
-    if not is_guarded(over) or _is_plainly_said(candidate):
+    """Over a confirmed value or a doubt only what the user plainly said applies as said, over any surer value what has
+    its words in the conversation; all else is a doubt (product B3, C6).
+    """
+    is_unproven = candidate.source is not None and not candidate.source.verified
+    is_weaker = is_unproven and candidate.confidence.weight < over.confidence.weight
+    if not (is_guarded(over) or is_weaker) or _is_plainly_said(candidate):
         return candidate
     return replace(candidate, action=Action.UNCERTAIN_UPDATE, confidence=Confidence.UNCERTAIN, is_ai_inferred=True)
 

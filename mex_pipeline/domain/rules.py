@@ -9,7 +9,7 @@ from mex_pipeline.domain.schema import Schema, Slot
 from mex_pipeline.domain.structured import is_json, normalise, require_fits, require_storable
 from mex_pipeline.errors import InvalidContent, InvalidSlot
 
-_TOPICS_OF_OTHERS = frozenset({"family", "relationship"})
+TOPICS_OF_OTHERS = frozenset({"family", "relationship"})
 """Where other people are described; everywhere else a slot is the user's own (product C11)."""
 
 
@@ -93,7 +93,7 @@ def at_most(limit: Confidence, confidence: Confidence) -> Confidence:
 def _refusal(candidate: Candidate, slot: Slot | None) -> str | None:
     if candidate.about is About.HYPOTHETICAL:
         return "hypothetical"
-    if candidate.about is About.OTHER and slot is not None and slot.topic not in _TOPICS_OF_OTHERS:
+    if candidate.about is About.OTHER and slot is not None and slot.topic not in TOPICS_OF_OTHERS:
         return "about_other"
     if candidate.action is Action.RETIRE and slot is None:
         return "retire_needs_slot"

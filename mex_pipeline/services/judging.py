@@ -5,10 +5,11 @@ from datetime import datetime
 
 from mex_pipeline.clock import in_zone
 from mex_pipeline.domain.candidate import About, Candidate, Discarded
-from mex_pipeline.domain.conversation import Chunk
+from mex_pipeline.domain.conversation import Chunk, Turn
 from mex_pipeline.domain.evidence import Origin, is_echo, rests_on_assistant, verify
 from mex_pipeline.domain.rules import check_candidate
 from mex_pipeline.domain.schema import Schema
+from mex_pipeline.domain.support import in_own_words, out_of_place, supported
 from mex_pipeline.domain.when import in_absolute_time
 from mex_pipeline.redaction.redact import redacted
 from mex_pipeline.services.thinking import Asked, Heard, Skipped
@@ -48,7 +49,9 @@ def judge(
             proposals = (_without_secrets(one) for one in proposals)
         verdicts = [_judged(one, item, schema, origin=origin, examples=examples) for one in proposals]
         discarded.extend(verdict for verdict in verdicts if isinstance(verdict, Discarded))
-        passed = [verdict for verdict in verdicts if isinstance(verdict, Candidate)]
+        carried = supported([verdict for verdict in verdicts if isinstance(verdict, Candidate)], item.chunk)
+        discarded.extend(verdict for verdict in carried if isinstance(verdict, Discarded))
+        passed = [verdict for verdict in carried if isinstance(verdict, Candidate)]
         kept.extend(sorted(passed, key=lambda one: _place(one, item.chunk)))
     reused = sum(answer.extracted.reused for answer in heard.answered)
     told = map(_told, discarded) if redact else discarded  # a model's topic may be one too
@@ -77,14 +80,19 @@ def _judged(
 ) -> Candidate | Discarded:
     """One candidate through every check; its relative times are resolved before the schema looks at its fields."""
     sourced = verify(proposed, item.chunk, origin)
-    dated = in_absolute_time(sourced, _said(sourced, item.chunk))
-    checked = check_candidate(schema, sourced if isinstance(dated, Discarded) else dated)
+    worded = in_own_words(sourced)
+    if isinstance(worded, Discarded):
+        return worded
+    dated = in_absolute_time(worded, _said(worded, item.chunk))
+    checked = check_candidate(schema, worded if isinstance(dated, Discarded) else dated)
     if isinstance(checked, Discarded):
         return checked
     if is_echo(proposed, examples=examples, known=item.known, chunk=item.chunk, schema=schema):
         return Discarded(checked.content, "echo")
     if rests_on_assistant(proposed, item.chunk, origin):
         return Discarded(checked.content, "said_by_assistant")
+    if reason := out_of_place(worded, schema.find(worded.topic, worded.sub_topic), _turn_of(worded, item.chunk)):
+        return Discarded(checked.content, reason, {"slot": f"{worded.topic}.{worded.sub_topic}"})
     return dated if isinstance(dated, Discarded) else checked
 
 
@@ -97,6 +105,11 @@ def _said(candidate: Candidate, chunk: Chunk) -> datetime | None:
         return None
     zones = (turn.zone for turn in chunk.turns if source.message_key in (turn.key, None))
     return in_zone(source.said_at, next(zones, None))
+
+
+def _turn_of(candidate: Candidate, chunk: Chunk) -> Turn | None:
+    key = candidate.source.message_key if candidate.source else None
+    return next((turn for turn in chunk.turns if turn.key == key), None)
 
 
 def _place(candidate: Candidate, chunk: Chunk) -> tuple[int, int]:

@@ -1,0 +1,108 @@
+"""The evidence lock: what the words of one answer's candidates prove, taken together (product B3, C11)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from mex_pipeline.domain.candidate import Action, Candidate, Discarded
+from mex_pipeline.domain.conversation import Chunk, Turn
+from mex_pipeline.domain.coverage import COVERED, as_said, changes_language, coverage
+from mex_pipeline.domain.memory import Confidence
+from mex_pipeline.domain.rules import TOPICS_OF_OTHERS, at_most
+from mex_pipeline.domain.schema import Slot
+from mex_pipeline.domain.stance import stance
+from mex_pipeline.domain.structured import text_fields
+
+MAX_OWN_WORDS = 80
+"""Characters up to which a quote can stand for a value that a model has translated."""
+
+_FOR_WISHES = ("goal", "plan", "idea", "wish")
+
+
+def in_own_words(candidate: Candidate) -> Candidate | Discarded:
+    """Return the candidate in the user's words and language: never an article more, never a translation.
+
+    A translated value gives way to the quote itself; a long or structured one is discarded with `other_language`.
+    """
+    source = candidate.source
+    if source is None or not source.verified or not source.quote or candidate.action is Action.RETIRE:
+        return candidate
+    content = as_said(candidate.content, source.quote)
+    if not changes_language(content, source.quote):
+        return replace(candidate, content=content)
+    if text_fields(content) is not None or len(source.quote) > MAX_OWN_WORDS:
+        return Discarded(candidate.content, "other_language")
+    return replace(candidate, content=source.quote.strip())
+
+
+def out_of_place(candidate: Candidate, slot: Slot | None, turn: Turn | None) -> str | None:
+    """Return why the words around a value keep it out of its slot, as `domain.stance` tells, or None.
+
+    Records may tell of others and of days that pass; family and relationship slots of others, slots for goals and
+    plans of wishes, slots with a `ttl` of what passes.
+    """
+    source = candidate.source
+    if slot is None or turn is None or source is None or candidate.action is Action.RETIRE:
+        return None
+    start, end = source.quote_start, source.quote_end
+    if start is None or end is None:
+        return None
+    reason = stance(turn.text, start, end, candidate.content)
+    is_exempt = {
+        "about_other": slot.topic in TOPICS_OF_OTHERS,
+        "hypothetical": any(word in slot.name for word in _FOR_WISHES),
+    }
+    return None if reason is None or is_exempt.get(reason, False) else reason
+
+
+@dataclass(frozen=True, slots=True)
+class _Claim:
+    """A candidate and whether the turn it names proves it: quoted from it, its value in the user's own words there."""
+
+    candidate: Candidate
+    is_verified: bool
+    is_covered: bool
+
+    @property
+    def is_proven(self) -> bool:
+        return self.is_verified and self.is_covered
+
+
+def supported(candidates: Sequence[Candidate], chunk: Chunk) -> list[Candidate | Discarded]:
+    """Return the candidates of one answer as far as the user's words carry them.
+
+    A value that does not stand in the words it claims is a paraphrase at best: its tier is `inferred`. Where the same
+    words already prove another candidate, or nothing was quoted that was said, it is an invention: `unsupported`.
+    """
+    texts = {turn.key: turn.text for turn in chunk.turns}
+    anything = "\n".join(turn.text for turn in chunk.turns if turn.role == "user")
+    claims = [_claim(one, texts, anything) for one in candidates]
+    proven = [claim.candidate for claim in claims if claim.is_proven]
+    return [_verdict(claim, proven) for claim in claims]
+
+
+def _claim(candidate: Candidate, texts: dict[str, str], anything: str) -> _Claim:
+    source = candidate.source
+    words = texts.get((source and source.message_key) or "", anything)
+    is_covered = candidate.action is Action.RETIRE or coverage(candidate.content, words) >= COVERED
+    return _Claim(candidate, source is not None and source.verified, is_covered)
+
+
+def _verdict(claim: _Claim, proven: Sequence[Candidate]) -> Candidate | Discarded:
+    candidate = claim.candidate
+    if claim.is_covered or candidate.is_ai_inferred:
+        return candidate
+    if any(_rests_on_the_same(candidate, other) for other in proven):
+        return Discarded(candidate.content, "unsupported")
+    return replace(candidate, confidence=at_most(Confidence.INFERRED, candidate.confidence))
+
+
+def _rests_on_the_same(candidate: Candidate, other: Candidate) -> bool:
+    """True when the other's words are the candidate's too; a quote that nobody said may be any words of its turn."""
+    one, two = candidate.source, other.source
+    if one is None or two is None or one.message_key not in (None, two.message_key):
+        return False
+    if not one.verified or one.quote_start is None or one.quote_end is None:
+        return True
+    if two.quote_start is None or two.quote_end is None:
+        return False
+    return one.quote_start < two.quote_end and two.quote_start < one.quote_end
