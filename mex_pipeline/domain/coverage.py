@@ -32,9 +32,9 @@ def coverage(content: str, words: str) -> float:
     Chinese is counted in pairs of characters, other scripts in words, whose endings may differ. Dates are left out,
     being resolved from other words, as are the words every sentence has.
     """
-    said = fold(words).text
-    units = [unit for value in _values(content) for unit in _units(value)]
-    return sum(_occurs(unit, said) for unit in units) / len(units) if units else 1.0
+    units = _units(content)
+    folded, spoken = fold(words).text, {fold(piece).text for piece in _PIECE.findall(words)}
+    return sum(_occurs(unit, folded, spoken) for unit in units) / len(units) if units else 1.0
 
 
 def as_said(content: str, words: str) -> str:
@@ -42,39 +42,42 @@ def as_said(content: str, words: str) -> str:
 
     Only when the value stands in `words` without and not with them; anything else is returned as it is.
     """
-    if text_fields(content) is not None or find_quote(words, content):
+    if text_fields(content) is not None or content in words:
         return content
     plain = _WRAPPING.sub("", content)
     return plain if plain and find_quote(words, plain) else content
 
 
 def changes_language(content: str, words: str) -> bool:
-    """True when a value is written in another script than the words it rests on and does not stand in them."""
-    values = "".join(_values(content))
-    written, said = bool(_HAN.search(values)), bool(_HAN.search(words))
-    has_letters = any(char.isalpha() for char in values)
-    return has_letters and written is not said and coverage(content, words) < COVERED
+    """True when a value is written in another script than the words it rests on, names that stand in them left aside."""
+    units = _units(content)
+    chinese = sum(bool(_HAN.match(unit)) for unit in units)
+    if not _HAN.search(words):
+        return chinese > 0 and 2 * chinese >= len(units)
+    has_letters = any(unit[0].isalpha() for unit in units)
+    return chinese == 0 and has_letters and coverage(content, words) < COVERED
 
 
-def _values(content: str) -> list[str]:
+def _units(content: str) -> list[str]:
+    """The words of a content, or of the fields of a structured one."""
     fields = text_fields(content)
-    return [value for value in (fields.values() if fields else [content]) if value.casefold() not in OPEN_ENDS]
-
-
-def _units(value: str) -> list[str]:
     units: list[str] = []
-    for piece in _PIECE.findall(_DATE.sub(" ", value)):
-        if _HAN.match(piece):
-            for part in _SAID_OF.sub(" ", piece).split():
-                units += [part[at : at + 2] for at in range(len(part) - 1)] or [part]
-        elif piece.casefold() not in _FILLING:
-            units.append(piece)
+    for value in fields.values() if fields else [content]:
+        if value.casefold() in OPEN_ENDS:
+            continue
+        for piece in _PIECE.findall(_DATE.sub(" ", value)):
+            if _HAN.match(piece):
+                for part in _SAID_OF.sub(" ", piece).split():
+                    units += [part[at : at + 2] for at in range(len(part) - 1)] or [part]
+            elif piece.casefold() not in _FILLING:
+                units.append(piece)
     return units
 
 
-def _occurs(unit: str, said: str) -> bool:
+def _occurs(unit: str, folded: str, spoken: set[str]) -> bool:
+    """True when a unit was said: `VSCode` also as "VS Code", `growing` also as "grow", but not `Ann` as "Annapolis"."""
     wanted = fold(unit).text
-    if wanted in said:
+    if wanted in spoken or ((len(wanted) > 3 or _HAN.match(unit)) and wanted in folded):
         return True
     stem = _ENDINGS.sub("", wanted)
-    return len(stem) >= 4 and wanted.isalpha() and stem in said
+    return len(stem) > 3 and wanted.isalpha() and any(word.startswith(stem) for word in spoken)
