@@ -14,7 +14,7 @@ from mex_pipeline.errors import InvalidInput, NotConfigured
 from mex_pipeline.paths import read_text
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
     from pathlib import Path
 
     from mex_pipeline.domain.wording import Language
@@ -88,6 +88,17 @@ class ProfileSettings:
     max_tokens: int = 3000
     recent_days: int = 7
     recent_limit: int = 5
+
+
+@dataclass(frozen=True, slots=True)
+class ViewSettings:
+    """A view: what `mex profile --view NAME` shows. No topics: all; a number that is None: as in `profile`."""
+
+    topics: tuple[str, ...] = ()
+    max_tokens: int | None = None
+    recent_days: int | None = None
+    recent_limit: int | None = None
+    include_sensitive: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,6 +177,7 @@ class Settings:
     profile: ProfileSettings = field(default_factory=ProfileSettings)
     worker: WorkerSettings = field(default_factory=WorkerSettings)
     queue: QueueSettings = field(default_factory=QueueSettings)
+    views: Mapping[str, ViewSettings] = field(default_factory=dict)
 
 
 _MINIMUM = {
@@ -184,11 +196,11 @@ def load(path: Path, environment: Mapping[str, str] = os.environ) -> Settings:
         data = {}
     if not isinstance(data, dict):
         raise InvalidInput("config_not_a_mapping", path=str(path))
-    sections = {one.name: one for one in dataclasses.fields(Settings) if one.name != "language"}
+    sections = {one.name: one for one in dataclasses.fields(Settings) if one.name not in ("language", "views")}
     values: dict[str, Any] = {}
     for key in data:
-        if key not in sections and key != "language":
-            raise _fault("config_unknown_key", path, str(key), known=", ".join(["language", *sections]))
+        if key not in sections and key not in ("language", "views"):
+            raise _fault("config_unknown_key", path, str(key), known=", ".join(["language", *sections, "views"]))
     for name, section in sections.items():
         given = data.get(name)
         if given is not None and not isinstance(given, dict):
@@ -199,7 +211,7 @@ def load(path: Path, environment: Mapping[str, str] = os.environ) -> Settings:
     language = data.get("language") or None
     if language not in (None, "zh", "en"):
         raise _fault("config_bad_value", path, "language", value=str(language), expected="zh, en")
-    return Settings(language=language, **values)
+    return Settings(language=language, views=_views(data.get("views"), path), **values)
 
 
 def _read(path: Path) -> Any:
@@ -227,13 +239,62 @@ def _section(kind: type[Any], given: dict[str, Any], path: Path, section: str, e
     return kind(**values)
 
 
-def _from_file(value: Any, kind: type[Any], path: Path, section: str, name: str) -> Any:
+_VIEW_NAME = r"[a-z][a-z0-9_-]*"
+_VIEW_KINDS: dict[str, type[Any]] = {
+    "max_tokens": int, "recent_days": int, "recent_limit": int, "include_sensitive": bool,
+}  # fmt: skip
+
+
+def _views(given: Any, path: Path) -> dict[str, ViewSettings]:
+    if given is None:
+        return {}
+    if not isinstance(given, dict):
+        raise _fault("config_not_a_section", path, "views")
+    for name in given:
+        if not isinstance(name, str) or re.fullmatch(_VIEW_NAME, name) is None:
+            raise _fault("config_bad_value", path, "views", str(name), value=str(name), expected=_VIEW_NAME)
+    return {name: _view(name, one, path) for name, one in given.items()}
+
+
+def _view(view: str, given: Any, path: Path) -> ViewSettings:
+    if not isinstance(given, dict):
+        raise _fault("config_not_a_section", path, "views", view)
+    values: dict[str, Any] = {}
+    for name, value in given.items():
+        if name == "topics":
+            values[name] = _topics(value, path, view)
+        elif name not in _VIEW_KINDS:
+            raise _fault(
+                "config_unknown_key", path, "views", view, str(name), known=", ".join(["topics", *_VIEW_KINDS])
+            )
+        elif value is not None:
+            values[name] = _from_file(value, _VIEW_KINDS[name], path, "views", view, name)
+    return ViewSettings(**values)
+
+
+def _topics(value: Any, path: Path, view: str) -> tuple[str, ...]:
+    if not isinstance(value, list) or not value or not all(isinstance(one, str) for one in value):
+        raise _fault(
+            "config_bad_value", path, "views", view, "topics", value=str(value), expected="[work, interaction]"
+        )
+    return tuple(value)
+
+
+def require_topics(path: Path, name: str, view: ViewSettings, known: Collection[str]) -> None:
+    """Raise InvalidInput("view_unknown_topic") with file, line and key when a view names a topic that is not declared."""
+    for topic in view.topics:
+        if topic not in known:
+            raise _fault("view_unknown_topic", path, "views", name, "topics", topic=topic, known=", ".join(known))
+
+
+def _from_file(value: Any, kind: type[Any], path: Path, *keys: str) -> Any:
+    name = keys[-1]
     number = kind in (int, float) and isinstance(value, int | float) and not isinstance(value, bool)
     if kind is str and isinstance(value, int | float) and not isinstance(value, bool):
         value = str(value)
     fits = isinstance(value, kind) and not (kind is int and isinstance(value, bool))
     if not (fits or (number and (kind is float or float(value).is_integer()))) or not _in_range(name, value):
-        raise _fault("config_bad_value", path, section, name, value=_shown(name, value), expected=_expected(kind, name))
+        raise _fault("config_bad_value", path, *keys, value=_shown(name, value), expected=_expected(kind, name))
     return kind(value)
 
 

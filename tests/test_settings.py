@@ -12,7 +12,9 @@ from mex_pipeline.errors import InvalidInput, NotConfigured
 from mex_pipeline.settings import LLMSettings, Settings
 
 SECTIONS = {
-    one.name: type(getattr(Settings(), one.name)) for one in dataclasses.fields(Settings) if one.name != "language"
+    one.name: type(getattr(Settings(), one.name))
+    for one in dataclasses.fields(Settings)
+    if one.name not in ("language", "views")
 }
 OTHER: dict[type, Any] = {bool: False, int: 777, float: 7.5, str: "7m"}
 """A value of each type that is no default and fits every setting of the type, but for those that are looked at closely."""
@@ -109,7 +111,7 @@ def test_product_a5_a_fault_names_file_line_and_key(file: Path, text: str, code:
 
 def test_product_a5_a_fault_tells_what_would_fit(file: Path) -> None:
     assert fails(file, "langauge: zh\n").params["known"] == (
-        "language, llm, extraction, keep, privacy, profile, worker, queue"
+        "language, llm, extraction, keep, privacy, profile, worker, queue, views"
     )
     assert "max_tokens, recent_days, recent_limit" in fails(file, "profile:\n  days: 1\n").params["known"]
     assert fails(file, "worker:\n  threads: 0\n").params["expected"] == "int ≥ 1"

@@ -11,7 +11,7 @@ from mex_pipeline.cli import memory_text, output
 from mex_pipeline.cli.options import ByOption, JsonOption, LangOption, SubTopicOption, TopicOption, session, t, writer
 from mex_pipeline.domain.memory import Actor, Confidence, Memory
 from mex_pipeline.errors import InvalidInput, UserError
-from mex_pipeline.services import lifecycle, purge
+from mex_pipeline.services import lifecycle, memories, purge
 from mex_pipeline.services.results import memory_plain
 
 
@@ -157,4 +157,6 @@ def move(
         memory = lifecycle.move(app, identifier, topic=topic, sub_topic=sub_topic, actor=writer(by))
         place = ".".join(filter(None, (memory.topic, memory.sub_topic)))
         line = t("done.moved", id=memory.id, place=place, content=memory_text.content_text(memory, app.schema))
+        if memories.is_past(app, memory):
+            output.note(t("note.expires_in_past"))
     output.emit(memory_plain(memory), [line])

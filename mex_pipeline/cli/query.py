@@ -74,10 +74,12 @@ def search(
 
 
 def profile(
+    view: Annotated[str | None, typer.Option("--view", help=t("help.view"))] = None,
     topics: Annotated[str | None, typer.Option("--topics", help=t("help.topics"))] = None,
     max_tokens: Annotated[int | None, typer.Option("--max-tokens", help=t("help.max_tokens"))] = None,
     recent_days: Annotated[int | None, typer.Option("--recent-days", help=t("help.recent_days"))] = None,
     recent_limit: Annotated[int | None, typer.Option("--recent-limit", help=t("help.recent_limit"))] = None,
+    include_sensitive: Annotated[bool, typer.Option("--include-sensitive", help=t("help.include_sensitive"))] = False,
     as_of: AsOfOption = None,
     known_at: KnownAtOption = None,
     project: ProjectOption = None,
@@ -90,16 +92,18 @@ def profile(
         past = None if as_of is None and known_at is None else _past(app, as_of, known_at)
         shown = profile_service.show(
             app,
+            view=view,
             topics=wanted,
             max_tokens=max_tokens,
             recent_days=recent_days,
             recent_limit=recent_limit,
+            include_sensitive=include_sensitive,
             project=project,
             past=past,
             is_explained=explain,
         )
         lines = [shown.text, *(_explained(app, shown) if explain else [])]
-    plain: dict[str, Any] = {"profile": shown.text, "tokens": shown.tokens}
+    plain = shown.to_plain()
     if past is not None:
         plain[past.name] = past.at
     if explain:
@@ -136,7 +140,7 @@ def _explained(app: App, shown: Profile) -> list[str]:
     """What is shown and what is not, each with its tokens, after the text (product E1)."""
     kept = [one for one in shown.lines if one.reason is None]
     cut = [one for one in shown.lines if one.reason is not None]
-    lines = ["", t("explain.shown", count=len(kept))]
+    lines = ["", *([t("explain.view", view=shown.view)] if shown.view else []), t("explain.shown", count=len(kept))]
     for one in shown.lines:
         place = ".".join(one.memory.slot) if one.memory.slot else one.memory.topic or "—"
         content = " ".join(memory_text.content_text(one.memory, app.schema).split())
@@ -144,4 +148,9 @@ def _explained(app: App, shown: Profile) -> list[str]:
         if cut and one is cut[0]:
             lines.append(t("explain.cut", count=len(cut)))
         lines.append(f"{one.tokens:>6}  {place}  {content}{why}")
+    if shown.withheld:
+        lines.append(t("explain.withheld", count=sum(one.count for one in shown.withheld)))
+    for left_out in shown.withheld:
+        place = ".".join(filter(None, (left_out.topic, left_out.sub_topic)))
+        lines.append(f"{'':>6}  {place}  × {left_out.count}")
     return [*lines, t("explain.sum", tokens=shown.tokens, most=shown.max_tokens)]

@@ -30,6 +30,7 @@ def _topic_plain(topic: Topic) -> dict[str, Any]:
     return {
         "name": topic.name,
         "description": topic.description,
+        "sensitive": topic.is_sensitive,
         "sub_topics": [_slot_plain(slot) for slot in topic.slots.values()],
     }
 
@@ -39,6 +40,7 @@ def _slot_plain(slot: Slot) -> dict[str, Any]:
         "name": slot.name,
         "description": slot.description,
         "unique": slot.unique,
+        "policy": _policy_plain(slot),
         "fields": [
             {
                 "name": field.name,
@@ -51,12 +53,38 @@ def _slot_plain(slot: Slot) -> dict[str, Any]:
     }
 
 
+def _policy_plain(slot: Slot) -> dict[str, Any]:
+    """What is declared, as schema.yaml writes it; None where nothing is."""
+    policy = slot.policy
+    return {
+        "ttl": f"{policy.ttl}d" if policy.ttl else None,
+        "review_every": f"{policy.review_every}d" if policy.review_every else None,
+        "sensitive": policy.is_sensitive,
+        "priority": policy.priority,
+        "max_items": policy.max_items,
+    }
+
+
 def _lines(topic: Topic) -> list[str]:
-    lines = [f"{topic.name} · {topic.description}"]
+    marks = [t("schema.sensitive")] * topic.is_sensitive
+    lines = [" · ".join([topic.name, topic.description, *marks])]
     for slot in topic.slots.values():
-        lines.append(f"  {slot.name} · {slot.description} · {t('schema.unique' if slot.unique else 'schema.many')}")
+        kind = t("schema.unique" if slot.unique else "schema.many")
+        lines.append(f"  {' · '.join([slot.name, slot.description, kind, *_policy_texts(slot)])}")
         lines += [f"    {_field_text(field)}" for field in slot.fields]
     return lines
+
+
+def _policy_texts(slot: Slot) -> list[str]:
+    policy = slot.policy
+    texts = (
+        policy.ttl and t("schema.ttl", days=policy.ttl),
+        policy.review_every and t("schema.review_every", days=policy.review_every),
+        policy.is_sensitive and t("schema.sensitive"),
+        policy.priority != "normal" and t(f"schema.priority_{policy.priority}"),
+        policy.max_items and t("schema.max_items", count=policy.max_items),
+    )
+    return [text for text in texts if text]
 
 
 def _field_text(field: Field) -> str:

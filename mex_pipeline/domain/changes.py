@@ -1,8 +1,8 @@
 """What an extraction will write: decided by `reconcile`, turned into SQL by `store.changes`."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from mex_pipeline.domain.candidate import Discarded
+from mex_pipeline.domain.candidate import Candidate, Discarded
 from mex_pipeline.domain.memory import Memory, Source
 
 
@@ -45,11 +45,31 @@ Change = Add | Revise | Retire | Reinforce
 
 
 @dataclass(frozen=True, slots=True)
+class Merge:
+    """Two values of one slot that may be one: `memory` stays if a person says so, `other` goes into it (product B5)."""
+
+    memory: Memory
+    other: Memory
+
+
+@dataclass(frozen=True, slots=True)
+class Hold:
+    """A candidate that must not become a memory without a person, and why: `reason` is a message id (product F5)."""
+
+    candidate: Candidate
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class ChangeSet:
-    """Every change in the order it is to be written, and every candidate that is not, with its reason."""
+    """Every change in the order it is to be written, every candidate that is not, with its reason, and what a person is
+    asked.
+    """
 
     changes: tuple[Change, ...] = ()
-    discarded: tuple[Discarded, ...] = field(default=())
+    discarded: tuple[Discarded, ...] = ()
+    merges: tuple[Merge, ...] = ()
+    holds: tuple[Hold, ...] = ()
 
     @property
     def writes_memories(self) -> bool:

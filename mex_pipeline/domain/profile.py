@@ -1,14 +1,14 @@
 """What the profile shows: the projection of the active memories onto the schema, cut to a budget (seed 004 §6.2)."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from mex_pipeline.domain.budget import estimate_tokens, split
 from mex_pipeline.domain.memory import Memory
-from mex_pipeline.domain.render import SHOWN, hint_texts, line_text, topic_text
+from mex_pipeline.domain.render import hint_texts, line_text, topic_text
 from mex_pipeline.domain.schema import Schema, Slot
-from mex_pipeline.domain.view import Cut, Fitted, Line, ProfileView, SlotView, TopicView, Weighed
+from mex_pipeline.domain.view import Cut, Fitted, Line, ProfileView, SlotView, TopicView, Weighed, Withheld
 from mex_pipeline.domain.wording import Language, words
 
 RECENT_LIMIT = 5
@@ -24,6 +24,29 @@ class _Offer:
     frame: Mapping[str, int]
 
 
+def withhold(
+    schema: Schema, memories: Iterable[Memory], topics: Collection[str] | None = None
+) -> tuple[list[Memory], list[Withheld]]:
+    """Return the memories of places that are not sensitive, in the order given, and how many others there are.
+
+    Of the others those in `topics` are counted, place by place in the order of the schema: a topic's slots, what of it
+    has no declared slot, its records.
+    """
+    shown: list[Memory] = []
+    counts: Counter[tuple[str, str | None]] = Counter()
+    for memory in memories:
+        if not schema.is_sensitive(memory.topic, memory.sub_topic):
+            shown.append(memory)
+        elif memory.topic and (topics is None or memory.topic in topics):
+            counts[memory.topic, memory.sub_topic] += 1
+    withheld = []
+    for topic in schema.topics.values():
+        undeclared = sorted(name for place, name in counts if place == topic.name and name and name not in topic.slots)
+        places = ((topic.name, name) for name in (*topic.slots, *undeclared, None))
+        withheld += [Withheld(*place, counts[place]) for place in places if place in counts]
+    return shown, withheld
+
+
 def project(
     schema: Schema,
     memories: Iterable[Memory],
@@ -36,10 +59,10 @@ def project(
 ) -> ProfileView:
     """Return the view of all memories active at `now` (UTC ISO) that fill a declared slot (seed 004 ADR-4, §6.2).
 
-    A unique slot shows one memory, a slot of many the best three: by confidence, then by `updated_at`, then in the
-    order given. `recent` are records newest first, of which `recent_limit` are shown (0: none). `topics` limits both.
-    `earlier` maps the id of a memory to the confirmed content it stands in for (product C6).
-    Raises InvalidSlot for a topic the schema does not have.
+    A unique slot shows one memory, a slot of many the best three or what its policy says: by confidence, then by
+    `updated_at`, then in the order given. `recent` are records newest first, of which `recent_limit` are shown
+    (0: none). `topics` limits both. `earlier` maps the id of a memory to the confirmed content it stands in for
+    (product C6). Raises InvalidSlot for a topic the schema does not have.
     """
     for topic in topics or ():
         schema.locate(topic, None)
@@ -56,7 +79,8 @@ def project(
             (slot, held[slot.topic, slot.name]) for slot in entry.slots.values() if (slot.topic, slot.name) in held
         ]
         if slots:
-            views.append(TopicView(entry, tuple(_slot_view(slot, rows, earlier or {}, cut) for slot, rows in slots)))
+            shown = [_slot_view(slot, _lines(slot, rows, earlier or {}, now), cut) for slot, rows in slots]
+            views.append(TopicView(entry, tuple(shown)))
     records = [
         Line(memory)
         for memory in recent
@@ -69,9 +93,9 @@ def project(
 def fit(view: ProfileView, max_tokens: int, language: Language) -> Fitted:
     """Return the view cut to `max_tokens`, 70 % for the slots and 30 % for the recent records, less a reserve.
 
-    Of the slots the least sure lines go first, of equally sure ones the oldest; of the records the oldest
-    (seed 004 §6.2). A line that alone is more than its share goes before all others. Totals stay those of the store.
-    The title always stays. One sort, no second rendering.
+    Of the slots those of low priority go first and those of high priority last, of one priority the least sure lines,
+    of equally sure ones the oldest; of the records the oldest (seed 004 §6.2). A line that alone is more than its share
+    goes before all others. Totals stay those of the store. The title always stays. One sort, no second rendering.
     """
     body_tokens, recent_tokens = split(max_tokens)
     title = estimate_tokens(words(language).title)
@@ -110,24 +134,29 @@ def _rank(memory: Memory) -> tuple[float, str]:
     return memory.confidence.weight, memory.updated_at
 
 
-def _slot_view(slot: Slot, memories: list[Memory], earlier: Mapping[str, str], cut: list[Cut]) -> SlotView:
+def _lines(slot: Slot, memories: list[Memory], earlier: Mapping[str, str], now: str) -> list[Line]:
     ranked = sorted(memories, key=_rank, reverse=True)
-    lines = [Line(memory, slot, earlier.get(memory.id)) for memory in ranked]
-    shown = 1 if slot.unique else SHOWN
+    return [Line(one, slot, earlier.get(one.id), slot.policy.due_since(one, now)) for one in ranked]
+
+
+def _slot_view(slot: Slot, lines: list[Line], cut: list[Cut]) -> SlotView:
+    shown = 1 if slot.unique else slot.policy.most
     cut.extend(Cut(line, "beyond_top") for line in lines[shown:])
     return SlotView(slot, tuple(lines[:shown]), len(lines))
 
 
 def _body_offers(view: ProfileView, language: Language) -> list[_Offer]:
     """Every line of the slots with what it costs, the last to be cut first."""
-    offers: list[_Offer] = []
+    offers: list[tuple[int, _Offer]] = []
     for topic_view in view.topics:
         heading = estimate_tokens(topic_text(topic_view.topic))
         for slot_view in topic_view.slots:
             hint = sum(estimate_tokens(text) for text in hint_texts(slot_view, language))
             frame = {topic_view.topic.name: heading, slot_view.slot.path: hint}
-            offers.extend(_Offer(line, _price(line, language), frame) for line in slot_view.lines)
-    return sorted(offers, key=lambda offer: _rank(offer.line.memory), reverse=True)
+            rank = slot_view.slot.policy.priority.rank
+            offers.extend((rank, _Offer(line, _price(line, language), frame)) for line in slot_view.lines)
+    ranked = sorted(offers, key=lambda one: (one[0], *_rank(one[1].line.memory)), reverse=True)
+    return [offer for _, offer in ranked]
 
 
 def _recent_offers(view: ProfileView, language: Language) -> list[_Offer]:

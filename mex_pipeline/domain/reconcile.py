@@ -4,9 +4,11 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 
 from mex_pipeline.domain.candidate import Action, Candidate, Discarded
-from mex_pipeline.domain.changes import Add, Change, ChangeSet, Reinforce, Retire, Revise
-from mex_pipeline.domain.likeness import are_same
+from mex_pipeline.domain.changes import Add, Change, ChangeSet, Hold, Merge, Reinforce, Retire, Revise
+from mex_pipeline.domain.instruction import may_be_poison
+from mex_pipeline.domain.likeness import are_near, are_same, likeness
 from mex_pipeline.domain.memory import Confidence, Memory
+from mex_pipeline.domain.refusal import Refusal, RefusalKind, pair, place, refused
 from mex_pipeline.domain.rules import is_guarded
 from mex_pipeline.domain.schema import Schema
 from mex_pipeline.domain.text import normalised
@@ -23,12 +25,14 @@ class Snapshot:
     """What the store holds for the slots in question, read inside the commit (product C3).
 
     `active` are the live memories of those slots, `retired` the forgotten ones that carry a `valid_to` (a dated mark,
-    product B11), `told` what each message has already yielded, forgotten memories included.
+    product B11), `told` what each message has already yielded, forgotten memories included. `refusals` are what a person
+    declined; never again is checked before.
     """
 
     active: tuple[Memory, ...] = ()
     retired: tuple[Memory, ...] = ()
     told: frozenset[Told] = frozenset()
+    refusals: tuple[Refusal, ...] = ()
 
 
 @dataclass(slots=True)
@@ -41,8 +45,11 @@ class _Desk:
     active: dict[str, Memory]
     retired: tuple[Memory, ...]
     told: frozenset[Told]
+    refusals: tuple[Refusal, ...]
     changes: list[Change] = field(default_factory=list)
     discarded: list[Discarded] = field(default_factory=list)
+    merges: list[Merge] = field(default_factory=list)
+    holds: list[Hold] = field(default_factory=list)
 
     def in_slot(self, slot: tuple[str, str]) -> list[Memory]:
         return [memory for memory in self.active.values() if memory.slot == slot]
@@ -59,12 +66,11 @@ def reconcile(
     `now` is UTC ISO; `new_id` gives fresh memory ids. Unique slots are replaced, many slots and records grow, repeats
     reinforce, `retire` takes one value away (seed 004 §3.5, §6.1 step 6, §7.2; product B5, B11, C6).
     """
-    desk = _Desk(
-        schema, now, new_id, {memory.id: memory for memory in snapshot.active}, snapshot.retired, snapshot.told
-    )
+    active = {memory.id: memory for memory in snapshot.active}
+    desk = _Desk(schema, now, new_id, active, snapshot.retired, snapshot.told, snapshot.refusals)
     for candidate in sorted(candidates, key=lambda one: _said(one, now)):
         _decide(desk, candidate)
-    return ChangeSet(tuple(desk.changes), tuple(desk.discarded))
+    return ChangeSet(tuple(desk.changes), tuple(desk.discarded), tuple(desk.merges), tuple(desk.holds))
 
 
 def _said(candidate: Candidate, now: str) -> str:
@@ -81,6 +87,11 @@ def _decide(desk: _Desk, candidate: Candidate) -> None:
     key = candidate.source.message_key if candidate.source else None
     if key is not None and candidate.action is not Action.RETIRE and (key, normalised(candidate.content)) in desk.told:
         desk.drop(candidate, "already_extracted")
+    elif _was_declined(desk, candidate):
+        desk.drop(candidate, "declined_before")
+    elif may_be_poison(candidate):
+        desk.holds.append(Hold(candidate, "instruction"))
+        desk.drop(candidate, "held")
     elif candidate.slot is None:
         _add(desk, candidate)
     elif candidate.action is Action.RETIRE:
@@ -89,6 +100,15 @@ def _decide(desk: _Desk, candidate: Candidate) -> None:
         _fill_unique(desk, candidate, candidate.slot)
     else:
         _grow_many(desk, candidate, candidate.slot)
+
+
+def _was_declined(desk: _Desk, candidate: Candidate) -> bool:
+    """True for what a person declined in review, until the user plainly says it anew (product C6)."""
+    if candidate.action is Action.RETIRE:
+        return False
+    declined = (one for one in desk.refusals if one.kind is RefusalKind.DECLINED)
+    refusal = refused(declined, place(candidate.topic, candidate.sub_topic), candidate.content)
+    return refusal is not None and not (_is_plainly_said(candidate) and _said(candidate, desk.now) > refusal.created_at)
 
 
 def _is_unique(desk: _Desk, slot: tuple[str, str]) -> bool:
@@ -120,7 +140,18 @@ def _grow_many(desk: _Desk, candidate: Candidate, slot: tuple[str, str]) -> None
     elif replaced is not None and _last_said(replaced) <= _said(candidate, desk.now):
         _revise(desk, _weakened(candidate, replaced), replaced)
     else:
-        _add(desk, candidate)
+        _propose_merge(desk, _add(desk, candidate), held)
+
+
+def _propose_merge(desk: _Desk, added: Memory, held: list[Memory]) -> None:
+    """Ask a person about the value that is most like the new one; nothing is ever merged without (product B5)."""
+    near = [one for one in held if are_near(one.content, added.content)]
+    if not near:
+        return
+    nearest = max(near, key=lambda one: likeness(one.content, added.content))
+    declined = (one for one in desk.refusals if one.kind is RefusalKind.MERGE)
+    if refused(declined, place(*nearest.slot or ()), pair(nearest.content, added.content)) is None:
+        desk.merges.append(Merge(nearest, added))
 
 
 def _outdates(mark: Memory, candidate: Candidate, now: str) -> bool:
@@ -175,14 +206,17 @@ def _memory(desk: _Desk, candidate: Candidate) -> Memory:
         updated_at=desk.now,
         valid_from=said,
         occurred_at=candidate.occurred_at,
+        expires_at=desk.schema.policy_of(candidate.topic, candidate.sub_topic).expiry(said),
         last_seen_at=said,
     )
 
 
-def _add(desk: _Desk, candidate: Candidate) -> None:
+def _add(desk: _Desk, candidate: Candidate) -> Memory:
     memory = _memory(desk, candidate)
-    desk.active[memory.id] = memory
+    if memory.is_active(desk.now):
+        desk.active[memory.id] = memory
     desk.changes.append(Add(memory, candidate.source))
+    return memory
 
 
 def _file_as_superseded(desk: _Desk, candidate: Candidate, current: Memory) -> None:
@@ -210,7 +244,7 @@ def _revise(desk: _Desk, candidate: Candidate, before: Memory) -> None:
         updated_at=desk.now,
         valid_from=said,
         occurred_at=candidate.occurred_at,
-        expires_at=None,
+        expires_at=desk.schema.policy_of(before.topic, before.sub_topic).expiry(said),
         times_seen=1,
         last_seen_at=said,
     )
@@ -248,14 +282,16 @@ def _mark_retired(desk: _Desk, candidate: Candidate, said: str) -> None:
 def _reinforce(desk: _Desk, candidate: Candidate, before: Memory) -> None:
     """Said again: counted, its source added, and raised to `explicit` by the user's own verified words (product B5)."""
     raised = _is_plainly_said(candidate) and before.confidence.weight < Confidence.EXPLICIT.weight
+    said = _said(candidate, desk.now)
     after = replace(
         before,
         confidence=Confidence.EXPLICIT if raised else before.confidence,
         is_ai_inferred=False if raised else before.is_ai_inferred,
         evidence=candidate.evidence or candidate.quote if raised else before.evidence,
         updated_at=desk.now if raised else before.updated_at,
+        expires_at=desk.schema.policy_of(before.topic, before.sub_topic).renewed(before, said),
         times_seen=before.times_seen + 1,
-        last_seen_at=max(_said(candidate, desk.now), before.last_seen_at or ""),
+        last_seen_at=max(said, before.last_seen_at or ""),
     )
     desk.active[before.id] = after
     desk.changes.append(Reinforce(before, after, candidate.source))

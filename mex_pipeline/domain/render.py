@@ -1,14 +1,12 @@
 """The profile as text, line by line and whole (seed 004 §6.2)."""
 
 from mex_pipeline.domain.memory import Confidence
+from mex_pipeline.domain.policy import local_day
 from mex_pipeline.domain.schema import Topic
 from mex_pipeline.domain.structured import render
 from mex_pipeline.domain.text import one_line
 from mex_pipeline.domain.view import Fitted, Line, SlotView
 from mex_pipeline.domain.wording import Language, words
-
-SHOWN = 3
-"""How many memories of a slot of many are shown; beyond that a hint tells how many there are."""
 
 
 def profile_text(fitted: Fitted, language: Language) -> str:
@@ -40,7 +38,7 @@ def line_text(line: Line, language: Language) -> str:
 
 def hint_texts(view: SlotView, language: Language) -> list[str]:
     """Return the line that tells how many memories a slot holds, or nothing while all can be shown."""
-    if view.total <= SHOWN:
+    if view.total <= view.slot.policy.most:
         return []
     return [words(language).hint.format(total=view.total, topic=view.slot.topic)]
 
@@ -53,6 +51,8 @@ def _mark(line: Line, language: Language) -> str:
         Confidence.UNCERTAIN: text.unconfirmed,
     }
     parts = [marks[line.memory.confidence]] if line.memory.confidence in marks else []
+    if line.unchecked_since is not None:
+        parts.append(text.unchecked.format(day=local_day(line.unchecked_since).isoformat()))
     if line.earlier is not None:
         parts.append(text.earlier.format(content=one_line(render(line.slot, line.earlier, language))))
     return text.mark.format(text=text.semicolon.join(parts)) if parts else ""

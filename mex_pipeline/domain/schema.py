@@ -1,12 +1,12 @@
 """The schema: which slots exist. `parse` reads schema.yaml's data, `Schema.locate` is the one gate (seed 004 ADR-6)."""
 
 import hashlib
-import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from difflib import get_close_matches
 
+from mex_pipeline.domain.policy import KEYS, NO_POLICY, Policy, flag, parse_policy
 from mex_pipeline.domain.text import clean, is_blank, one_line
 from mex_pipeline.domain.wording import Language, words
 from mex_pipeline.errors import InvalidInput, InvalidSlot
@@ -16,8 +16,8 @@ _NOTE_AT_THE_END = re.compile(r"\s*(?:（[^（）]*）|\([^()]*\))$")
 _TIME_FORMAT = "YYYY/YYYY-MM/YYYY-MM-DD"
 _NEAREST = 3
 
-_TOPIC_KEYS = ("description", "sub_topics")
-_SLOT_KEYS = ("description", "unique", "multiple", "fields")
+_TOPIC_KEYS = ("description", "sensitive", "sub_topics")
+_SLOT_KEYS = ("description", "unique", "multiple", "fields", *KEYS)
 _FIELD_KEYS = ("description", "required", "format")
 
 
@@ -45,6 +45,7 @@ class Slot:
     description: str
     unique: bool = True
     fields: tuple[Field, ...] = ()
+    policy: Policy = NO_POLICY
 
     @property
     def path(self) -> str:
@@ -69,11 +70,15 @@ class Slot:
 
 @dataclass(frozen=True, slots=True)
 class Topic:
-    """A domain of life with its slots by name, in the order in which they are shown; without slots it files records."""
+    """A domain of life with its slots by name, in the order in which they are shown; without slots it files records.
+
+    `is_sensitive` speaks for its records, and for every slot that does not speak for itself.
+    """
 
     name: str
     description: str
     slots: Mapping[str, Slot]
+    is_sensitive: bool = False
 
     @property
     def label(self) -> str:
@@ -97,9 +102,8 @@ class Schema:
 
     @property
     def fingerprint(self) -> str:
-        """Twelve hex digits that change with anything the schema says: the schema version inside keys (product H5)."""
-        canonical = json.dumps(asdict(self), ensure_ascii=True, separators=(",", ":"))
-        return hashlib.sha256(canonical.encode()).hexdigest()[:12]
+        """Twelve hex digits that change with what a model is shown, and not with policies (product H5)."""
+        return hashlib.sha256("\n".join(slot_lines(self, "en")).encode()).hexdigest()[:12]
 
     def slots(self) -> Iterator[Slot]:
         """Yield every slot in the order of schema.yaml."""
@@ -110,6 +114,24 @@ class Schema:
         """Return the slot, or None when it is not declared (any more): for reading, never to admit a write."""
         declared = self.topics.get(topic or "")
         return declared.slots.get(sub_topic or "") if declared else None
+
+    def policy_of(self, topic: str | None, sub_topic: str | None) -> Policy:
+        """Return what holds for the values of that place; for records and undeclared slots nothing does."""
+        slot = self.find(topic, sub_topic)
+        return slot.policy if slot else NO_POLICY
+
+    def is_sensitive(self, topic: str | None, sub_topic: str | None) -> bool:
+        """True for a sensitive slot; without a declared slot its topic decides."""
+        declared = self.topics.get(topic or "")
+        slot = self.find(topic, sub_topic)
+        return slot.policy.is_sensitive if slot else declared is not None and declared.is_sensitive
+
+    @property
+    def has_sensitive(self) -> bool:
+        """True when some slot or topic is sensitive."""
+        return any(one.is_sensitive for one in self.topics.values()) or any(
+            slot.policy.is_sensitive for slot in self.slots()
+        )
 
     def locate(self, topic: str | None, sub_topic: str | None) -> Slot | None:
         """Return the slot a write is meant for; None for a record, with or without a topic (seed 004 ADR-6, §3.2).
@@ -154,7 +176,7 @@ def parse(data: object) -> tuple[Schema, tuple[Notice, ...]]:
     Notices: `retired_multiple` (`multiple: true` is read as `unique: false`, seed 004 §3.5). A sub_topic or field may
     be written as its description alone. Raises InvalidInput with the `path` of the place: `schema_no_topics`,
     `schema_not_mapping`, `schema_unknown_key`, `schema_bad_name`, `schema_not_text`, `schema_not_flag`,
-    `schema_bad_format`.
+    `schema_bad_format`, and those of `parse_policy`.
     """
     if not isinstance(data, Mapping) or not data.get("topics"):
         raise InvalidInput("schema_no_topics", path="topics")
@@ -162,6 +184,20 @@ def parse(data: object) -> tuple[Schema, tuple[Notice, ...]]:
     notices: list[Notice] = []
     topics = {name: _topic(name, value, notices) for name, value in _children(data, "topics", "")}
     return Schema(topics), tuple(notices)
+
+
+def idle_policies(schema: Schema) -> Iterator[Notice]:
+    """Yield the policies that can have no effect.
+
+    `max_items_of_one`: a unique slot shows one value anyway; `review_after_expiry`: a value has expired before its
+    review is due.
+    """
+    for slot in schema.slots():
+        path, policy = f"topics.{slot.topic}.sub_topics.{slot.name}", slot.policy
+        if slot.unique and policy.max_items is not None:
+            yield Notice("max_items_of_one", f"{path}.max_items")
+        if policy.ttl is not None and policy.review_every is not None and policy.ttl < policy.review_every:
+            yield Notice("review_after_expiry", f"{path}.review_every")
 
 
 def slot_lines(schema: Schema, language: Language) -> list[str]:
@@ -201,26 +237,29 @@ def _topic(name: str, value: object, notices: list[Notice]) -> Topic:
     if isinstance(value, str):
         raise InvalidInput("schema_not_mapping", path=path)
     entry = _entry(value, _TOPIC_KEYS, path)
-    slots = {key: _slot(name, key, child, notices) for key, child in _children(entry, "sub_topics", path)}
-    return Topic(name, _description(entry, name, path), slots)
+    is_sensitive = flag(entry, "sensitive", path, default=False)
+    children = _children(entry, "sub_topics", path)
+    slots = {key: _slot(name, key, child, notices, is_sensitive=is_sensitive) for key, child in children}
+    return Topic(name, _description(entry, name, path), slots, is_sensitive)
 
 
-def _slot(topic: str, name: str, value: object, notices: list[Notice]) -> Slot:
+def _slot(topic: str, name: str, value: object, notices: list[Notice], *, is_sensitive: bool) -> Slot:
     path = f"topics.{topic}.sub_topics.{name}"
     entry = _entry(value, _SLOT_KEYS, path)
-    is_multiple = _flag(entry, "multiple", path, default=False)
+    is_multiple = flag(entry, "multiple", path, default=False)
     if is_multiple:
         notices.append(Notice("retired_multiple", path))
-    unique = _flag(entry, "unique", path, default=True) and not is_multiple
+    unique = flag(entry, "unique", path, default=True) and not is_multiple
     fields = tuple(_field(key, child, f"{path}.fields.{key}") for key, child in _children(entry, "fields", path))
-    return Slot(topic, name, _description(entry, name, path), unique, fields)
+    policy = parse_policy(entry, path, is_sensitive=is_sensitive)
+    return Slot(topic, name, _description(entry, name, path), unique, fields, policy)
 
 
 def _field(name: str, value: object, path: str) -> Field:
     entry = _entry(value, _FIELD_KEYS, path)
     if entry.get("format") not in (None, "time"):
         raise InvalidInput("schema_bad_format", path=f"{path}.format", value=str(entry["format"]))
-    required = _flag(entry, "required", path, default=False)
+    required = flag(entry, "required", path, default=False)
     return Field(name, _description(entry, name, path), required, is_time=entry.get("format") == "time")
 
 
@@ -261,13 +300,6 @@ def _description(entry: Mapping[str, object], name: str, path: str) -> str:
     if not isinstance(value, str):
         raise InvalidInput("schema_not_text", path=f"{path}.description")
     return one_line(clean(value)) or name
-
-
-def _flag(entry: Mapping[str, object], key: str, path: str, *, default: bool) -> bool:
-    value = entry.get(key, default)
-    if not isinstance(value, bool):
-        raise InvalidInput("schema_not_flag", path=f"{path}.{key}")
-    return value
 
 
 def _join(path: str, key: object) -> str:

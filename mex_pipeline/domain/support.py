@@ -50,6 +50,7 @@ def out_of_place(candidate: Candidate, slot: Slot | None, turn: Turn | None) -> 
     is_exempt = {
         "about_other": slot.topic in TOPICS_OF_OTHERS,
         "hypothetical": any(word in slot.name for word in _FOR_WISHES),
+        "temporary": slot.policy.ttl is not None,
     }
     return None if reason is None or is_exempt.get(reason, False) else reason
 
@@ -67,17 +68,18 @@ class _Claim:
         return self.is_verified and self.is_covered
 
 
-def supported(candidates: Sequence[Candidate], chunk: Chunk) -> list[Candidate | Discarded]:
-    """Return the candidates of one answer as far as the user's words carry them.
+def supported(
+    candidates: Sequence[Candidate], chunk: Chunk, *, beside: Sequence[Candidate] = ()
+) -> list[Candidate | Discarded]:
+    """Return the candidates of one answer as far as the user's words carry them; `beside` are all the answer proposed.
 
     A value that does not stand in the words it claims is a paraphrase at best: its tier is `inferred`. Where the same
     words already prove another candidate, or nothing was quoted that was said, it is an invention: `unsupported`.
     """
     texts = {turn.key: turn.text for turn in chunk.turns}
     anything = "\n".join(turn.text for turn in chunk.turns if turn.role == "user")
-    claims = [_claim(one, texts, anything) for one in candidates]
-    proven = [claim.candidate for claim in claims if claim.is_proven]
-    return [_verdict(claim, proven) for claim in claims]
+    proven = [claim.candidate for one in beside if (claim := _claim(one, texts, anything)).is_proven]
+    return [_verdict(_claim(one, texts, anything), proven) for one in candidates]
 
 
 def _claim(candidate: Candidate, texts: dict[str, str], anything: str) -> _Claim:

@@ -10,12 +10,14 @@ from mex_pipeline.domain.schema import Slot, Topic
 class Line:
     """A memory to show: under its slot, or without one among the recent records.
 
-    `earlier` is the confirmed content it stands in for until it is reviewed (product C6).
+    `earlier` is the confirmed content it stands in for until it is reviewed (product C6), `unchecked_since` (UTC ISO)
+    when it was checked last, if that is too long ago for the policy of its slot.
     """
 
     memory: Memory
     slot: Slot | None = None
     earlier: str | None = None
+    unchecked_since: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +47,15 @@ class Cut:
 
     line: Line
     reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Withheld:
+    """How many sensitive memories of one place are not shown: of a slot, or the records of a topic."""
+
+    topic: str
+    sub_topic: str | None
+    count: int
 
 
 @dataclass(frozen=True, slots=True)

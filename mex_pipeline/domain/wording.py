@@ -8,13 +8,14 @@ Language = Literal["zh", "en"]
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """The words of one language; `hint` and `earlier` are templates for `str.format`."""
+    """The words of one language; `hint`, `unchecked` and `earlier` are templates for `str.format`."""
 
     title: str
     recent: str
     hint: str
     unconfirmed: str
     inferred: str
+    unchecked: str
     earlier: str
     mark: str
     colon: str
@@ -32,6 +33,7 @@ _WORDS: dict[Language, Words] = {
         hint="（共 {total} 条，mex search --topic {topic} 查看全部）",
         unconfirmed="待确认",
         inferred="推断",
+        unchecked="{day} 之后未核对",
         earlier="此前：{content}",
         mark="（{text}）",
         colon="：",
@@ -47,6 +49,7 @@ _WORDS: dict[Language, Words] = {
         hint="({total} in all, mex search --topic {topic} shows them)",
         unconfirmed="unconfirmed",
         inferred="inferred",
+        unchecked="not checked since {day}",
         earlier="before: {content}",
         mark=" ({text})",
         colon=": ",

@@ -180,4 +180,6 @@ TEXTS: dict[str, str] = {
     "help.turns_session": "Only this session: its id, or the beginning of it.",
     "help.turns_dry_run": "Show how much would go; drop nothing.",
     "help.again": "Read this session again with what serves now: its id, or the path of its file.",
+    "help.view": "A view from config.yaml: its topics and limits. What is given beside it wins.",
+    "help.include_sensitive": "Show what schema.yaml marks as sensitive too.",
 }

@@ -180,4 +180,6 @@ TEXTS: dict[str, str] = {
     "help.turns_session": "只删这个会话的（会话 id 或其开头）。",
     "help.turns_dry_run": "只显示会删除多少，不删除。",
     "help.again": "用当前的模型或规则重新读取这个会话（会话 id 或文件路径）。",
+    "help.view": "使用 config.yaml 里的视图：其领域与上限；另行给出的选项优先。",
+    "help.include_sensitive": "连同 schema.yaml 标为敏感的内容一起显示。",
 }

@@ -13,6 +13,7 @@ from mex_pipeline.domain.ids import new_id
 from mex_pipeline.domain.job import MAX_ATTEMPTS, Ending, Job, JobState, Outcome, Trigger
 from mex_pipeline.domain.memory import Confidence, Memory
 from mex_pipeline.domain.reconcile import Snapshot, reconcile
+from mex_pipeline.domain.refusal import RefusalKind
 from mex_pipeline.domain.text import normalised
 from mex_pipeline.errors import LeaseLost, SourceGone, SourceUnreadable
 from mex_pipeline.redaction.redact import kinds
@@ -22,7 +23,7 @@ from mex_pipeline.services.rereading import still_new
 from mex_pipeline.services.results import discarded_plain, memory_plain
 from mex_pipeline.services.transcripts import look
 from mex_pipeline.services.turns import to_keep
-from mex_pipeline.store import changes, cursors, jobs, memories, sources, usage
+from mex_pipeline.store import changes, cursors, jobs, memories, refusals, sources, usage
 from mex_pipeline.store.async_database import AsyncDatabase
 from mex_pipeline.store.sql import Statement
 
@@ -101,6 +102,7 @@ async def _snapshot(tx: AsyncDatabase, reading: Reading, candidates: list[Candid
         active=tuple(await tx.all(memories.in_slots(slots, now))),
         retired=tuple(await tx.all(memories.retired_in_slots(slots))),
         told=frozenset((key, normalised(content)) for key, content in told),
+        refusals=tuple(await tx.all(refusals.of_kinds(*RefusalKind))),
     )
 
 

@@ -13,7 +13,7 @@ from mex_pipeline import settings as settings_module
 from mex_pipeline import yaml_file
 from mex_pipeline.app import App
 from mex_pipeline.clock import SystemClock
-from mex_pipeline.domain.schema import Schema, parse
+from mex_pipeline.domain.schema import Schema, idle_policies, parse
 from mex_pipeline.domain.wording import Language
 from mex_pipeline.errors import ExternalError, MexError, UserError
 from mex_pipeline.paths import Home
@@ -55,6 +55,7 @@ def examine(
             database, is_new, fault = None, False, error
         settings, config_check = _config(home)
         schema, schema_check = _schema(home)
+        config_check = _views(home, settings, schema) or config_check
         fixed = {"permissions": doctor_home.tighten(home.root)} if fix else {}
         if database is None:
             stored = tuple(doctor_data.unopened(fault))
@@ -105,13 +106,25 @@ def _config(home: Home) -> tuple[Settings | None, Check]:
     return settings, Check("config", Status.OK)
 
 
+def _views(home: Home, settings: Settings | None, schema: Schema | None) -> Check | None:
+    """What is wrong with the views: they name topics, so they can be looked at only beside the schema."""
+    if settings is None or schema is None:
+        return None
+    try:
+        for name, view in settings.views.items():
+            settings_module.require_topics(home.config, name, view, schema.topics)
+    except MexError as error:
+        return Check("config", Status.PROBLEM, error=error)
+    return None
+
+
 def _schema(home: Home) -> tuple[Schema | None, Check]:
     try:
         schema, notices = parse(yaml_file.load(home.schema))
     except MexError as error:
         error.params.setdefault("file", str(home.schema))
         return None, Check("schema", Status.PROBLEM, error=error)
-    items = [Item(notice.code, {"path": notice.path}) for notice in notices]
+    items = [Item(notice.code, {"path": notice.path}) for notice in (*notices, *idle_policies(schema))]
     counts = {"topics": len(schema.topics), "slots": sum(1 for _ in schema.slots())}
     return schema, found("schema", items, Status.WARNING, code="schema_counts", **counts)
 

@@ -47,9 +47,11 @@ def judge(
         proposals = (one if about is None else replace(one, about=about) for one in result.candidates)
         if redact:
             proposals = (_without_secrets(one) for one in proposals)
-        verdicts = [_judged(one, item, schema, origin=origin, examples=examples) for one in proposals]
+        sourced = [verify(one, item.chunk, origin) for one in proposals]
+        verdicts = [_judged(one, item, schema, origin=origin, examples=examples) for one in sourced]
         discarded.extend(verdict for verdict in verdicts if isinstance(verdict, Discarded))
-        carried = supported([verdict for verdict in verdicts if isinstance(verdict, Candidate)], item.chunk)
+        left = [verdict for verdict in verdicts if isinstance(verdict, Candidate)]
+        carried = supported(left, item.chunk, beside=sourced)
         discarded.extend(verdict for verdict in carried if isinstance(verdict, Discarded))
         passed = [verdict for verdict in carried if isinstance(verdict, Candidate)]
         kept.extend(sorted(passed, key=lambda one: _place(one, item.chunk)))
@@ -76,10 +78,9 @@ def _told(discarded: Discarded) -> Discarded:
 
 
 def _judged(
-    proposed: Candidate, item: Asked, schema: Schema, *, origin: Origin, examples: frozenset[str]
+    sourced: Candidate, item: Asked, schema: Schema, *, origin: Origin, examples: frozenset[str]
 ) -> Candidate | Discarded:
     """One candidate through every check; its relative times are resolved before the schema looks at its fields."""
-    sourced = verify(proposed, item.chunk, origin)
     worded = in_own_words(sourced)
     if isinstance(worded, Discarded):
         return worded
@@ -87,9 +88,9 @@ def _judged(
     checked = check_candidate(schema, worded if isinstance(dated, Discarded) else dated)
     if isinstance(checked, Discarded):
         return checked
-    if is_echo(proposed, examples=examples, known=item.known, chunk=item.chunk, schema=schema):
+    if is_echo(sourced, examples=examples, known=item.known, chunk=item.chunk, schema=schema):
         return Discarded(checked.content, "echo")
-    if rests_on_assistant(proposed, item.chunk, origin):
+    if rests_on_assistant(sourced, item.chunk, origin):
         return Discarded(checked.content, "said_by_assistant")
     if reason := out_of_place(worded, schema.find(worded.topic, worded.sub_topic), _turn_of(worded, item.chunk)):
         return Discarded(checked.content, reason, {"slot": f"{worded.topic}.{worded.sub_topic}"})

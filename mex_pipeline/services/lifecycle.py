@@ -191,7 +191,8 @@ def move(app: App, prefix: str, *, topic: str | None, sub_topic: str | None, act
     """Put a memory into another slot, or among the records of a topic, and return it (product G13).
 
     The place and the content are checked as for a new memory; tier, sources and times of validity stay, so an agent may
-    not move what a person confirmed: it would be confirmed as something else (product P7). Raises NotFound, InvalidSlot,
+    not move what a person confirmed: it would be confirmed as something else (product P7). The ttl of the new slot counts
+    from when the value was said, unless a person has set the expiry. Raises NotFound, InvalidSlot,
     InvalidContent, InvalidInput (`move_nowhere`, `memory_forgotten`, `move_same_place`), UserError("agent_cannot_move"),
     or SlotOccupied ("move_occupied").
     """
@@ -207,8 +208,14 @@ def move(app: App, prefix: str, *, topic: str | None, sub_topic: str | None, act
             raise InvalidInput("move_same_place", id=before.id, place=slot.path if slot else topic)
         if actor is Actor.AI and is_guarded(before):
             raise UserError("agent_cannot_move", id=before.id)
+        here, there = (app.schema.policy_of(*place) for place in ((before.topic, before.sub_topic), (topic, sub_topic)))
         after = replace(
-            before, topic=topic, sub_topic=sub_topic, content=normalise(slot, before.content), updated_at=now
+            before,
+            topic=topic,
+            sub_topic=sub_topic,
+            content=normalise(slot, before.content),
+            updated_at=now,
+            expires_at=there.taken_over(before, here),
         )
         if taken := slot_taken(app, after, now):
             raise SlotOccupied("move_occupied", **taken)

@@ -31,9 +31,9 @@ def add(
     """Store one memory and return it (seed 004 §3.5, §5.1; product B11, F4).
 
     A person's memory is `confirmed` unless said otherwise, an agent's at most `explicit`. `expires` takes an absolute
-    local date or date-time, `since` says from when the value holds. What is private, and an agent's secrets, are not
-    stored (services/hygiene.py). Raises InvalidSlot, InvalidContent, InvalidInput, or SlotOccupied when the unique slot
-    already has an active value.
+    local date or date-time, without it the slot's ttl decides; `since` says from when the value holds. What is private,
+    and an agent's secrets, are not stored (services/hygiene.py). Raises InvalidSlot, InvalidContent, InvalidInput, or
+    SlotOccupied when the unique slot already has an active value.
     """
     checked = check_write(
         app.schema,
@@ -59,7 +59,7 @@ def add(
         created_at=now,
         updated_at=now,
         valid_from=valid_from,
-        expires_at=None if expires is None else _end_of(expires),
+        expires_at=app.schema.policy_of(topic, sub_topic).expiry(valid_from) if expires is None else _end_of(expires),
         last_seen_at=valid_from,
     )
     with app.db.transaction() as tx:
@@ -99,8 +99,9 @@ def update(
 ) -> Memory:
     """Change content, confidence or expiry of one memory and return it; its slot stays (seed 004 §3.5, §5.1).
 
-    What is not given stays. Raises NotFound, InvalidContent, InvalidInput, InvalidInput("memory_forgotten"), or
-    SlotOccupied when an expired memory would be shown again in a unique slot that another has taken.
+    What is not given stays; a new value in a slot with a ttl expires anew. Raises NotFound, InvalidContent, InvalidInput,
+    InvalidInput("memory_forgotten"), or SlotOccupied when an expired memory would be shown again in a unique slot that
+    another has taken.
     """
     if content is None and confidence is None and expires is None and not clear_expires:
         raise InvalidInput("update_nothing")
@@ -113,10 +114,11 @@ def update(
         if before.forgotten_at is not None:
             raise InvalidInput("memory_forgotten", id=before.id)
         checked = _checked(app, before, content if content == before.content else stored, confidence, actor)
+        restated = _restated(before, checked, actor, now)
         after = replace(
-            _restated(before, checked, actor, now),
+            restated,
             updated_at=now,
-            expires_at=None if clear_expires else before.expires_at if expires is None else _end_of(expires),
+            expires_at=None if clear_expires else restated.expires_at if expires is None else _end_of(expires),
         )
         if not before.is_active(now) and (taken := slot_taken(app, after, now)):
             raise SlotOccupied(**taken)
@@ -154,6 +156,7 @@ def _restated(before: Memory, checked: Checked, actor: Actor, now: str) -> Memor
         is_ai_inferred=doubtful,
         evidence=None,
         valid_from=now,
+        expires_at=(checked.slot and checked.slot.policy.expiry(now)) or before.expires_at,
         last_seen_at=now,
     )
 

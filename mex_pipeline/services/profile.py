@@ -1,31 +1,42 @@
 """The profile, as an agent puts it into its context (seed 004 §6.2)."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime, time, timedelta
 from typing import Any
 
 from mex_pipeline.app import App
 from mex_pipeline.clock import from_iso, iso
 from mex_pipeline.domain.memory import Memory
-from mex_pipeline.domain.profile import explain, fit
+from mex_pipeline.domain.profile import explain, fit, withhold
 from mex_pipeline.domain.profile import project as project_view
 from mex_pipeline.domain.render import profile_text
-from mex_pipeline.domain.view import Weighed
+from mex_pipeline.domain.view import Weighed, Withheld
 from mex_pipeline.errors import InvalidInput
 from mex_pipeline.services.search import MAX_NUMBER, folder
+from mex_pipeline.settings import ViewSettings, require_topics
 from mex_pipeline.store import history, memories, search
 from mex_pipeline.store.database import Database
 
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """The text, its estimated tokens and the budget; where asked for, each line that is shown or not, and why."""
+    """The text, its estimated tokens and the budget; where asked for, each line that is shown or not, and why.
+
+    `view` is the name of the view it was made by, `withheld` what is left out because it is sensitive.
+    """
 
     text: str
     tokens: int
     max_tokens: int
     lines: tuple[Weighed, ...] = ()
+    view: str | None = None
+    withheld: tuple[Withheld, ...] = ()
+
+    def to_plain(self) -> dict[str, Any]:
+        """Return the JSON object: `profile`, `tokens`, `view`, `withheld`: [{topic, sub_topic, count}], no content."""
+        withheld = [asdict(one) for one in self.withheld]
+        return {"profile": self.text, "tokens": self.tokens, "view": self.view, "withheld": withheld}
 
     def explained_plain(self) -> dict[str, Any]:
         """Return the JSON keys of the explanation: `kept`, `cut`, `tokens`, `max_tokens` (product E1)."""
@@ -73,49 +84,112 @@ class _Material:
     recent: list[Memory]
     earlier: Mapping[str, str]
 
+    def only(self, memories: Iterable[Memory]) -> "_Material":
+        """Return the same with these memories alone."""
+        ids = {one.id for one in memories}
+        held, recent = ([one for one in some if one.id in ids] for some in (self.held, self.recent))
+        return replace(self, held=held, recent=recent)
+
+
+@dataclass(frozen=True, slots=True)
+class _Scope:
+    """What is asked for, once the command line, the view and the settings have spoken, in that order."""
+
+    topics: Sequence[str] | None
+    max_tokens: int
+    recent_days: int
+    recent_limit: int
+    includes_sensitive: bool
+
 
 def show(
     app: App,
     *,
+    view: str | None = None,
     topics: Sequence[str] | None = None,
     max_tokens: int | None = None,
     recent_days: int | None = None,
     recent_limit: int | None = None,
+    include_sensitive: bool = False,
     project: str | None = None,
     past: Past | None = None,
     is_explained: bool = False,
 ) -> Profile:
-    """Return the profile; what is not given comes from the settings, `past` instead of now where it is given.
+    """Return the profile; what is not given comes from the view, then from the settings; `past` stands for now.
 
     The recent section looks back whole local days, so that the text stays the same all day while the memory does
-    (product E1). Raises InvalidSlot for an unknown topic and InvalidInput for a number out of range.
+    (product E1). Raises InvalidSlot for an unknown topic, InvalidInput for a number out of range, `unknown_view`,
+    `no_views`, and `view_unknown_topic` with file, line and key.
     """
-    limits = app.settings.profile
-    budget = limits.max_tokens if max_tokens is None else max_tokens
-    days = limits.recent_days if recent_days is None else recent_days
-    limit = limits.recent_limit if recent_limit is None else recent_limit
-    if not (1 <= budget <= MAX_NUMBER and 1 <= days <= MAX_NUMBER and 0 <= limit <= MAX_NUMBER):
-        raise InvalidInput("profile_number_out_of_range")
+    chosen = ViewSettings() if view is None else _view(app, view)
+    scope = _scope(app, chosen, topics, max_tokens, recent_days, recent_limit)
+    hides = app.schema.has_sensitive and not (include_sensitive or scope.includes_sensitive)
     moment = app.clock.now() if past is None else from_iso(past.at)
     now = iso(moment)
-    since = iso(_days_back(moment, days))
-    # Who filters or explains needs the records that are not shown too.
-    offered = limit if project is None and not is_explained else -min(limit, 1)
-    with app.db.snapshot() as view:
-        found = (
-            _current(view, now, since, offered, None if is_explained else topics) if past is None else _of(past, since)
-        )
-        if project is not None:
-            found = _within(found, set(view.all(search.in_project(folder(project)))))
+    found = _material(app, scope, past, moment, project, needs_all=is_explained or hides)
+    withheld: list[Withheld] = []
+    if hides:
+        active = [one for one in (*found.held, *found.recent) if one.is_active(now)]
+        left, withheld = withhold(app.schema, active, scope.topics)
+        found = found.only(left)
+    limit, earlier = scope.recent_limit, found.earlier
     projected = project_view(
-        app.schema, found.held, now, topics, recent=found.recent, recent_limit=limit, earlier=found.earlier
+        app.schema, found.held, now, scope.topics, recent=found.recent, recent_limit=limit, earlier=earlier
     )
-    fitted = fit(projected, budget, app.language)
+    fitted = fit(projected, scope.max_tokens, app.language)
     lines: list[Weighed] = []
     if is_explained:
         active = [one for one in (*found.held, *found.recent) if one.is_active(now)]
-        lines = explain(app.schema, fitted, active, topics, app.language)
-    return Profile(profile_text(fitted, app.language), fitted.tokens, budget, tuple(lines))
+        lines = explain(app.schema, fitted, active, scope.topics, app.language)
+    text = profile_text(fitted, app.language)
+    return Profile(text, fitted.tokens, scope.max_tokens, tuple(lines), view, tuple(withheld))
+
+
+def _view(app: App, name: str) -> ViewSettings:
+    known = app.settings.views
+    if name not in known:
+        raise InvalidInput("unknown_view" if known else "no_views", view=name, known=list(known))
+    require_topics(app.home.config, name, known[name], app.schema.topics)
+    return known[name]
+
+
+def _scope(
+    app: App,
+    view: ViewSettings,
+    topics: Sequence[str] | None,
+    max_tokens: int | None,
+    recent_days: int | None,
+    recent_limit: int | None,
+) -> _Scope:
+    limits = app.settings.profile
+    budget = _first(max_tokens, view.max_tokens, limits.max_tokens)
+    days = _first(recent_days, view.recent_days, limits.recent_days)
+    limit = _first(recent_limit, view.recent_limit, limits.recent_limit)
+    if not (1 <= budget <= MAX_NUMBER and 1 <= days <= MAX_NUMBER and 0 <= limit <= MAX_NUMBER):
+        raise InvalidInput("profile_number_out_of_range")
+    return _Scope(view.topics or None if topics is None else topics, budget, days, limit, view.include_sensitive)
+
+
+def _first(*wishes: int | None) -> int:
+    return next(wish for wish in wishes if wish is not None)
+
+
+def _material(
+    app: App, scope: _Scope, past: Past | None, moment: datetime, project: str | None, *, needs_all: bool
+) -> _Material:
+    """Read what the profile may show; who filters, hides or explains needs the records that are not shown too."""
+    since = iso(_days_back(moment, scope.recent_days))
+    limit = scope.recent_limit
+    offered = limit if project is None and not needs_all else -min(limit, 1)
+    with app.db.snapshot() as view:
+        if past is None:
+            found = _current(view, iso(moment), since, offered, None if needs_all else scope.topics)
+        else:
+            found = _of(past, since)
+        if project is None:
+            return found
+        ids = set(view.all(search.in_project(folder(project))))
+    return found.only(one for one in (*found.held, *found.recent) if one.id in ids)
 
 
 def _current(view: Database, now: str, since: str, limit: int, topics: Sequence[str] | None) -> _Material:
@@ -127,11 +201,6 @@ def _current(view: Database, now: str, since: str, limit: int, topics: Sequence[
 def _of(past: Past, since: str) -> _Material:
     held = [one for one in past.memories[::-1] if one.slot is not None]
     return _Material(held, past.records_since(since), past.earlier)
-
-
-def _within(found: _Material, ids: set[str]) -> _Material:
-    held, recent = ([one for one in some if one.id in ids] for some in (found.held, found.recent))
-    return _Material(held, recent, found.earlier)
 
 
 def _days_back(moment: datetime, days: int) -> datetime:

@@ -17,7 +17,7 @@ TOPICS = [
 def test_product_a4_the_default_schema_has_the_seed_s_topics_under_the_same_keys(language: str) -> None:
     shown = mex("--lang", language, "schema", "--json").json
     assert [topic["name"] for topic in shown["topics"]] == TOPICS
-    assert all(set(topic) == {"name", "description", "sub_topics"} for topic in shown["topics"])
+    assert all(set(topic) == {"name", "description", "sensitive", "sub_topics"} for topic in shown["topics"])
 
 
 def test_seed_3_4_slots_and_fields_are_shown_with_their_rules() -> None:
