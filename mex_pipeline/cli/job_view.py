@@ -173,6 +173,8 @@ def summary(app: App, job: Job) -> list[str]:
     shown += [output.discarded_line(one) for one in result.get("discarded", [])]
     if result.get("inferred_count"):
         shown.append(t("note.inferred", count=result["inferred_count"]))
+    if result.get("proposed"):
+        shown.append(t("note.proposed", count=result["proposed"]))
     if result.get("skipped_turns"):
         shown.append(t("note.skipped_turns", count=len(result["skipped_turns"])))
     if result.get("redacted"):

@@ -176,6 +176,7 @@ TEXTS: dict[str, str] = {
     "note.conversation_count": "Conversations: {count}",
     "note.rest_failed": "What was read so far stays. For the rest: {command}",
     "note.batch_wait_over": "Batch {id} has not ended: {counts}.",
+    "note.proposed": "{count} to be decided by you: mex review shows them",
     "stand.home": "Home: {path}",
     "stand.memories": "Memories: {profile} in the profile, {outside} outside",
     "stand.review": "Awaiting review: {count}",

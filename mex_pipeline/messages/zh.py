@@ -172,6 +172,7 @@ TEXTS: dict[str, str] = {
     "note.conversation_count": "对话：{count} 个",
     "note.rest_failed": "已读取的部分保留。继续其余部分：{command}",
     "note.batch_wait_over": "批次 {id} 尚未结束：{counts}。",
+    "note.proposed": "有 {count} 项等你决定，可用 mex review 查看",
     "stand.home": "目录：{path}",
     "stand.memories": "记忆：画像内 {profile} 条，画像外 {outside} 条",
     "stand.review": "待审查：{count} 条",

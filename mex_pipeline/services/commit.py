@@ -12,6 +12,7 @@ from mex_pipeline.domain.changes import Add, ChangeSet, Retire, Revise
 from mex_pipeline.domain.ids import new_id
 from mex_pipeline.domain.job import MAX_ATTEMPTS, Ending, Job, JobState, Outcome, Trigger
 from mex_pipeline.domain.memory import Confidence, Memory
+from mex_pipeline.domain.proposal import proposed
 from mex_pipeline.domain.reconcile import Snapshot, reconcile
 from mex_pipeline.domain.refusal import RefusalKind
 from mex_pipeline.domain.text import normalised
@@ -23,7 +24,7 @@ from mex_pipeline.services.rereading import still_new
 from mex_pipeline.services.results import discarded_plain, memory_plain
 from mex_pipeline.services.transcripts import look
 from mex_pipeline.services.turns import to_keep
-from mex_pipeline.store import changes, cursors, jobs, memories, refusals, sources, usage
+from mex_pipeline.store import changes, cursors, jobs, memories, proposals, refusals, sources, usage
 from mex_pipeline.store.async_database import AsyncDatabase
 from mex_pipeline.store.sql import Statement
 
@@ -50,6 +51,8 @@ async def commit(app: AsyncApp, job: Job, reading: Reading, thought: Thought, *,
         discarded = (*thought.discarded, *late, *decided.discarded)
         faults.point("commit_begun")
         await tx.run(*changes.statements(decided, now=now, job_id=job.id))
+        asked = proposed(decided.merges, decided.holds, now=now, new_id=new_id, job_id=job.id)
+        await tx.run(*(proposals.insert(one) for one in asked))
         await tx.run(*await to_keep(tx, reading, app.settings.keep.turns, job_id=job.id, now=now))
         faults.point("memories_written")
         await tx.run(*_progress_of_source(app, job, reading, now, at))
@@ -202,6 +205,7 @@ def _result(
         "retired": [memory_plain(memory) for memory in retired],
         "discarded": [discarded_plain(one) for one in discarded],
         "inferred_count": sum(is_for_review(memory) for memory in written),
+        "proposed": len(decided.merges) + len(decided.holds),
         "usage": {"model": app.extractor.name} | spent,
         "cursor": {"from": reading.since.off, "to": reading.transcript.cursor.off},
         "turns": {

@@ -69,7 +69,8 @@ def transcript_plain(transcript: Transcript) -> dict[str, Any]:
 
 
 _NO_RESULT: dict[str, Any] = {
-    "added": [], "updated": [], "retired": [], "discarded": [], "inferred_count": 0, "cursor": None, "turns": None,
+    "added": [], "updated": [], "retired": [], "discarded": [], "inferred_count": 0, "proposed": 0, "cursor": None,
+    "turns": None,
 }  # fmt: skip
 
 

@@ -144,3 +144,12 @@ def held() -> Query[dict[str, Any]]:
 def rewrite_held(row: dict[str, Any]) -> Statement:
     """Write such a candidate anew."""
     return Statement("UPDATE proposals SET candidate = :candidate WHERE seq = :seq", row)
+
+
+def asked_pairs() -> Query[frozenset[str]]:
+    """The pairs of memory ids of which a person is asked already whether they are one."""
+    return Query(
+        "SELECT memory_id, other_id FROM proposals WHERE kind = 'merge'",
+        {},
+        lambda row: frozenset((row["memory_id"], row["other_id"])),
+    )

@@ -1,0 +1,152 @@
+"""`mex audit --fix`: the one thing that is done about the suspects of a kind, in one transaction (product P7, F5)."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from mex_pipeline.app import App
+from mex_pipeline.clock import iso
+from mex_pipeline.domain.audit import REMEDIES, Kind, Remedy, Suspect, in_review
+from mex_pipeline.domain.ids import new_id
+from mex_pipeline.domain.memory import Actor, Event, Memory
+from mex_pipeline.domain.proposal import merge
+from mex_pipeline.domain.rules import is_guarded
+from mex_pipeline.errors import UserError
+from mex_pipeline.services import audit_secrets
+from mex_pipeline.services.audit import examine, suspect_plain
+from mex_pipeline.store import audit, changes, history, memories, proposals
+from mex_pipeline.store.database import Database
+
+Left = tuple[Suspect, str]
+"""A suspect that stays as it is, and why: `confirmed`, `doubt`, `changed`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fixed:
+    """What was done about a kind, or would be: `done` are the suspects, `left` those that stay as they are.
+
+    `is_clean` is False when the bytes of a replaced secret may still stand in a page that another process holds.
+    """
+
+    kind: Kind
+    done: tuple[Suspect, ...]
+    left: tuple[Left, ...]
+    is_clean: bool = True
+
+    @property
+    def remedy(self) -> Remedy:
+        """What is done about the kind."""
+        return REMEDIES[self.kind]
+
+    @property
+    def ids(self) -> list[str]:
+        """The ids of the memories that were changed, or of which a person is asked."""
+        return list(dict.fromkeys(one.memory.id for one in self.done if one.memory))
+
+    @property
+    def undo(self) -> str | None:
+        """The command that takes it back; what is in review is taken back there, a replaced secret not at all."""
+        return f"mex restore {' '.join(self.ids)}" if self.remedy is Remedy.FORGET and self.ids else None
+
+    def to_plain(self) -> dict[str, Any]:
+        """Return the JSON object: `{kind, remedy, done, left, undo}`."""
+        return {
+            "kind": self.kind,
+            "remedy": self.remedy,
+            "done": [suspect_plain(one) for one in self.done],
+            "left": [suspect_plain(one) | {"why": why} for one, why in self.left],
+            "undo": self.undo,
+        }
+
+
+def fix(
+    app: App,
+    kind: Kind,
+    *,
+    topic: str | None = None,
+    limit: int | None = None,
+    dry_run: bool = False,
+    actor: Actor = Actor.USER,
+) -> Fixed:
+    """Act on the suspects of a kind, the first `limit` of them, and return what was done; `dry_run` writes nothing.
+
+    Nothing is confirmed or deleted. A memory that a person confirmed, or a doubt about one, stays as it is, except that a
+    secret is replaced there too. Raises UserError("agent_cannot_fix") unless a person acts (product P7), and as `examine`.
+    """
+    if actor is not Actor.USER:
+        raise UserError("agent_cannot_fix")
+    found = examine(app, [kind], topic=topic).found[kind][:limit]
+    meant, left = _sorted_out(kind, found)
+    if dry_run or not meant:
+        return Fixed(kind, tuple(meant), tuple(left))
+    now = iso(app.clock.now())
+    if REMEDIES[kind] is Remedy.REDACT:
+        app.db.script("PRAGMA secure_delete = ON;")
+    with app.db.transaction() as tx:
+        standing = {
+            memory.id: memory for memory in tx.all(memories.by_ids(one.memory.id for one in meant if one.memory))
+        }
+        fresh = [one for one in meant if one.memory is None or standing.get(one.memory.id) == one.memory]
+        left += [(one, "changed") for one in meant if one not in fresh]
+        _ACTIONS[REMEDIES[kind]](tx, kind, fresh, now)
+    is_clean = audit_secrets.settle(app) if REMEDIES[kind] is Remedy.REDACT else True
+    return Fixed(kind, tuple(fresh), tuple(left), is_clean)
+
+
+def _sorted_out(kind: Kind, found: Iterable[Suspect]) -> tuple[list[Suspect], list[Left]]:
+    """What may be acted on, and what a person has decided, or must: nobody puts that away in passing (product C6)."""
+    meant: list[Suspect] = []
+    left: list[Left] = []
+    for one in found:
+        is_safe = REMEDIES[kind] in (Remedy.REDACT, Remedy.MERGE) or one.memory is None or not is_guarded(one.memory)
+        if is_safe:
+            meant.append(one)
+        else:
+            left.append((one, "doubt" if one.memory and one.memory.is_ai_inferred else "confirmed"))
+    return meant, left
+
+
+def _review(tx: Database, kind: Kind, meant: Sequence[Suspect], now: str) -> None:
+    _rewrite(tx, meant, Event.UPDATE, lambda memory: replace(in_review(memory), updated_at=now), now)
+
+
+def _forget(tx: Database, kind: Kind, meant: Sequence[Suspect], now: str) -> None:
+    reason = f"audit: {kind}"
+    _rewrite(
+        tx,
+        meant,
+        Event.FORGET,
+        lambda memory: replace(memory, forgotten_at=now, forgotten_reason=reason, updated_at=now),
+        now,
+    )
+
+
+def _rewrite(
+    tx: Database, meant: Sequence[Suspect], event: Event, change: Callable[[Memory], Memory], now: str
+) -> None:
+    pairs = [(one.memory, change(one.memory)) for one in meant if one.memory]
+    lines = [changes.entry(event, before, after, actor=Actor.USER, now=now) for before, after in pairs]
+    tx.run(*(memories.replace_row(after) for _, after in pairs), *(history.append(line) for line in lines))
+
+
+def _redact(tx: Database, kind: Kind, meant: Sequence[Suspect], now: str) -> None:
+    keys = {(one.facts["agent"], one.facts["session"], one.facts["key"]) for one in meant if one.memory is None}
+    turns = [
+        turn
+        for turn in tx.all(audit.turns_of({(agent, session) for agent, session, _ in keys}))
+        if (turn.agent, turn.session, turn.key) in keys
+    ]
+    audit_secrets.replace_all(tx, [one.memory for one in meant if one.memory], turns, now)
+
+
+def _merge(tx: Database, kind: Kind, meant: Sequence[Suspect], now: str) -> None:
+    asked = [merge(one.other.id, one.memory.id, now=now, new_id=new_id) for one in meant if one.memory and one.other]
+    tx.run(*(proposals.insert(one) for one in asked))
+
+
+_ACTIONS: dict[Remedy, Callable[[Database, Kind, Sequence[Suspect], str], None]] = {
+    Remedy.REVIEW: _review,
+    Remedy.FORGET: _forget,
+    Remedy.REDACT: _redact,
+    Remedy.MERGE: _merge,
+}
