@@ -73,8 +73,8 @@ def supported(
 ) -> list[Candidate | Discarded]:
     """Return the candidates of one answer as far as the user's words carry them; `beside` are all the answer proposed.
 
-    A value that does not stand in the words it claims is a paraphrase at best: its tier is `inferred`. Where the same
-    words already prove another candidate, or nothing was quoted that was said, it is an invention: `unsupported`.
+    What does not stand in the words it claims is a paraphrase at best: its tier is `inferred`. A slot's value is an
+    invention (`unsupported`) where the same words already prove another candidate; records retell, so they stay.
     """
     texts = {turn.key: turn.text for turn in chunk.turns}
     anything = "\n".join(turn.text for turn in chunk.turns if turn.role == "user")
@@ -93,7 +93,7 @@ def _verdict(claim: _Claim, proven: Sequence[Candidate]) -> Candidate | Discarde
     candidate = claim.candidate
     if claim.is_covered or candidate.is_ai_inferred:
         return candidate
-    if any(_rests_on_the_same(candidate, other) for other in proven):
+    if candidate.slot is not None and any(_rests_on_the_same(candidate, other) for other in proven):
         return Discarded(candidate.content, "unsupported")
     return replace(candidate, confidence=at_most(Confidence.INFERRED, candidate.confidence))
 

@@ -88,7 +88,7 @@ def fix(
         }
         fresh = [one for one in meant if one.memory is None or standing.get(one.memory.id) == one.memory]
         left += [(one, "changed") for one in meant if one not in fresh]
-        _ACTIONS[REMEDIES[kind]](tx, kind, fresh, now)
+        _ACTIONS[REMEDIES[kind]](tx, fresh, now)
     is_clean = audit_secrets.settle(app) if REMEDIES[kind] is Remedy.REDACT else True
     return Fixed(kind, tuple(fresh), tuple(left), is_clean)
 
@@ -106,30 +106,26 @@ def _sorted_out(kind: Kind, found: Iterable[Suspect]) -> tuple[list[Suspect], li
     return meant, left
 
 
-def _review(tx: Database, kind: Kind, meant: Sequence[Suspect], now: str) -> None:
-    _rewrite(tx, meant, Event.UPDATE, lambda memory: replace(in_review(memory), updated_at=now), now)
+def _review(tx: Database, meant: Sequence[Suspect], now: str) -> None:
+    _rewrite(tx, Event.UPDATE, [(one.memory, in_review(one.memory)) for one in meant if one.memory], now)
 
 
-def _forget(tx: Database, kind: Kind, meant: Sequence[Suspect], now: str) -> None:
-    reason = f"audit: {kind}"
-    _rewrite(
-        tx,
-        meant,
-        Event.FORGET,
-        lambda memory: replace(memory, forgotten_at=now, forgotten_reason=reason, updated_at=now),
-        now,
-    )
+def _forget(tx: Database, meant: Sequence[Suspect], now: str) -> None:
+    gone = [
+        (one.memory, replace(one.memory, forgotten_at=now, forgotten_reason=f"audit: {one.kind}"))
+        for one in meant
+        if one.memory
+    ]
+    _rewrite(tx, Event.FORGET, gone, now)
 
 
-def _rewrite(
-    tx: Database, meant: Sequence[Suspect], event: Event, change: Callable[[Memory], Memory], now: str
-) -> None:
-    pairs = [(one.memory, change(one.memory)) for one in meant if one.memory]
+def _rewrite(tx: Database, event: Event, changed: Sequence[tuple[Memory, Memory]], now: str) -> None:
+    pairs = [(before, replace(after, updated_at=now)) for before, after in changed]
     lines = [changes.entry(event, before, after, actor=Actor.USER, now=now) for before, after in pairs]
     tx.run(*(memories.replace_row(after) for _, after in pairs), *(history.append(line) for line in lines))
 
 
-def _redact(tx: Database, kind: Kind, meant: Sequence[Suspect], now: str) -> None:
+def _redact(tx: Database, meant: Sequence[Suspect], now: str) -> None:
     keys = {(one.facts["agent"], one.facts["session"], one.facts["key"]) for one in meant if one.memory is None}
     turns = [
         turn
@@ -139,12 +135,12 @@ def _redact(tx: Database, kind: Kind, meant: Sequence[Suspect], now: str) -> Non
     audit_secrets.replace_all(tx, [one.memory for one in meant if one.memory], turns, now)
 
 
-def _merge(tx: Database, kind: Kind, meant: Sequence[Suspect], now: str) -> None:
+def _merge(tx: Database, meant: Sequence[Suspect], now: str) -> None:
     asked = [merge(one.other.id, one.memory.id, now=now, new_id=new_id) for one in meant if one.memory and one.other]
     tx.run(*(proposals.insert(one) for one in asked))
 
 
-_ACTIONS: dict[Remedy, Callable[[Database, Kind, Sequence[Suspect], str], None]] = {
+_ACTIONS: dict[Remedy, Callable[[Database, Sequence[Suspect], str], None]] = {
     Remedy.REVIEW: _review,
     Remedy.FORGET: _forget,
     Remedy.REDACT: _redact,

@@ -81,3 +81,8 @@ def test_c11_words_of_others_fill_slots_about_others_only() -> None:
         assert out_of_place(candidate, schema.find(*slot.split(".")), talk.turns[0]) == reason
     record = sourced(None, "远光软件", "我爸爸在远光软件工作", talk=talk)
     assert out_of_place(record, None, talk.turns[0]) is None
+
+
+def test_b3_a_record_may_retell_the_words_that_prove_a_value() -> None:
+    record = sourced(None, "坚持锻炼、从事软件行业", "我在远光软件做后端")
+    assert weighed(COMPANY, record) == [Confidence.EXPLICIT, Confidence.INFERRED]
