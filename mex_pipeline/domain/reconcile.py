@@ -89,7 +89,7 @@ def _decide(desk: _Desk, candidate: Candidate) -> None:
         desk.drop(candidate, "already_extracted")
     elif _was_declined(desk, candidate):
         desk.drop(candidate, "declined_before")
-    elif may_be_poison(candidate):
+    elif may_be_poison(candidate) and not _stands_already(desk, candidate):
         desk.holds.append(Hold(candidate, "instruction"))
         desk.drop(candidate, "held")
     elif candidate.slot is None:
@@ -109,6 +109,11 @@ def _was_declined(desk: _Desk, candidate: Candidate) -> bool:
     declined = (one for one in desk.refusals if one.kind is RefusalKind.DECLINED)
     refusal = refused(declined, place(candidate.topic, candidate.sub_topic), candidate.content)
     return refusal is not None and not (_is_plainly_said(candidate) and _said(candidate, desk.now) > refusal.created_at)
+
+
+def _stands_already(desk: _Desk, candidate: Candidate) -> bool:
+    """True for a value of its slot that a person let in: said again, it is only said again."""
+    return candidate.slot is not None and any(_same(memory, candidate) for memory in desk.in_slot(candidate.slot))
 
 
 def _is_unique(desk: _Desk, slot: tuple[str, str]) -> bool:
