@@ -54,11 +54,12 @@ def _standing(memory: Memory) -> tuple[float, int, str, str]:
 def _near(memories: Sequence[Memory]) -> Iterator[Pair]:
     """The pairs that are alike, the best one of each memory that would go.
 
-    Two values that share enough runs share one among the rarest of each (prefix filtering): only such are compared.
+    Two values that share enough runs share one among the rarest of each (prefix filtering): only such are compared. A
+    value with Chinese in it is not compared with one without.
     """
     runs = [frozenset(_runs(bare(memory.content))) for memory in memories]
     spread = Counter(run for of_one in runs for run in of_one)
-    holding: defaultdict[str, list[int]] = defaultdict(list)
+    holding: defaultdict[tuple[str, int], list[int]] = defaultdict(list)
     best: dict[str, Pair] = {}
     for at, of_one in enumerate(runs):
         rarest = sorted(of_one, key=lambda run: (spread[run], run))[: _needed(len(of_one))]
@@ -79,7 +80,11 @@ def _needed(count: int) -> int:
     return count - ceil(NEAR / (2 - NEAR) * count) + 1
 
 
-def _runs(text: str) -> Iterator[str]:
-    """The runs of characters that `likeness` counts."""
+def _runs(text: str) -> Iterator[tuple[str, int]]:
+    """The runs of characters that `likeness` counts, each with its number among equal ones."""
     padded, length = f" {text} ", 2 if _HAN.search(text) else 3
-    return (padded[at : at + length] for at in range(max(1, len(padded) - length + 1)))
+    counted = Counter[str]()
+    for at in range(max(1, len(padded) - length + 1)):
+        run = padded[at : at + length]
+        counted[run] += 1
+        yield run, counted[run]

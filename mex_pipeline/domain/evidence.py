@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 from mex_pipeline.domain.candidate import Action, Candidate
 from mex_pipeline.domain.conversation import Chunk, Turn
+from mex_pipeline.domain.likeness import bare
 from mex_pipeline.domain.memory import Confidence, Source
 from mex_pipeline.domain.rules import at_most
 from mex_pipeline.domain.schema import Schema
@@ -101,8 +102,8 @@ def is_echo(
     is_structured = slot is not None and bool(slot.fields)
     parts = _parts(candidate.content) if is_structured else [candidate.content]
     values = [value for value in parts if not _is_date(value)]
-    prompted = {normalised(part) for content in (*examples, *known) for part in (content, *_parts(content))}
-    if not values or not all(normalised(value) in prompted for value in values):
+    prompted = {bare(part) for content in (*examples, *known) for part in (content, *_parts(content))}
+    if not values or not all(bare(value) in prompted for value in values):
         return False
     turns = [*chunk.context, *chunk.turns]
     return not any(find_quote(turn.text, value) for turn in turns for value in values)

@@ -16,7 +16,7 @@ from mex_pipeline.domain.candidate import Candidate
 from mex_pipeline.domain.sign import Clause, Needs, Shape, Sign
 from mex_pipeline.domain.text import CJK
 
-_WISHES = frozenset({Sign.ORDER, Sign.PERSONA, Sign.COMMAND, Sign.FETCH})
+_WISHES = frozenset({Sign.ORDER, Sign.ROLE, Sign.COMMAND, Sign.FETCH})
 """What a user may well ask of an assistant in his own words; the other signs are nobody's way to be served."""
 
 _SERVICE = "interaction"
@@ -102,7 +102,7 @@ def _signs(text: str, *, looks_inside: bool) -> frozenset[Sign]:
 
 
 def _bears(text: str, one: Shape, clause: Clause) -> bool:
-    return any(_may_begin(text, match.start(), one.needs, clause) for match in one.pattern.finditer(text))
+    return any(_may_begin(text, at, one.needs, clause) for at in one.places(text))
 
 
 def _may_begin(text: str, at: int, needs: Needs, clause: Clause) -> bool:

@@ -156,7 +156,7 @@ SHAPES = (
         Needs.AN_ORDER,
     ),
     shape(
-        Sign.PERSONA,
+        Sign.ROLE,
         "you are now,you're now,you’re now,act as,pretend,roleplay,role-play,role play,your new",
         r"""\byou(?:\ are|['’]re)\ now\ (?!on\b|able\b|reading\b)\w+|\b(?:act|behave|respond|answer)\ as\ (?:if\ you
         |though\ you|an?\ (?:ai|linux|terminal|hacker|root|admin|system|different|malicious|deceased))
@@ -217,10 +217,9 @@ SHAPES = (
         |snippets?|lines?
         |shell|terminal|instructions?|tools?|functions?|program|actions?|steps?|quer(?:y|ies))\b
         |\b(?:run|execute|type|paste)\ (?:\S+\ ){1,8}?in\ (?:the|a|your)\ (?:terminal|shell|console|command\ line)\b
-        |\b(?:call|invoke|trigger|use)\ (?:the\ )?[`"']?[a-z]+(?:_[a-z]+)+[`"']?(?:\ (?:tool|function|api
-        |endpoint))?\b
-        |\b(?:call|invoke|trigger)\ the\ (?:\w+\ ){0,2}(?:tool|function|plugin|mcp)\b
-        |\bexecute\ [`"'$]|\brun\ [`$]""",
+        |\b(?:call|invoke|trigger|use)\ (?:the\ )?[`"']?[a-z]+(?:_[a-z]+)+[`"']?\ (?:tool|function|api|endpoint)\b
+        |\b(?:call|invoke|trigger)\ [`"']?[a-z]+(?:_[a-z]+)+\b
+        |\b(?:call|invoke|trigger)\ the\ (?:\w+\ ){0,2}(?:tool|function|plugin|mcp)\b""",
         Needs.AN_ORDER,
     ),
     shape(

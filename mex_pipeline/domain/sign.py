@@ -1,8 +1,10 @@
 """What makes a text read as an instruction to a model: the signs, and the shape of the words that bear them (product F5)."""
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cache
 
 
 class Sign(StrEnum):
@@ -15,7 +17,7 @@ class Sign(StrEnum):
     MARKUP = "markup"
     HIDDEN = "hidden"
     ORDER = "order"
-    PERSONA = "persona"
+    ROLE = "role"
     COMMAND = "command"
     FETCH = "fetch"
 
@@ -38,8 +40,17 @@ class Shape:
 
     sign: Sign
     hints: tuple[str, ...]
-    pattern: re.Pattern[str]
+    pattern: str
     needs: Needs
+
+    def places(self, text: str) -> Iterator[int]:
+        """Yield where such words begin; the pattern is compiled when a text first has a hint, for most never do."""
+        return (match.start() for match in _compiled(self.pattern).finditer(text))
+
+
+@cache
+def _compiled(pattern: str) -> re.Pattern[str]:
+    return re.compile(pattern, re.VERBOSE | re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,5 +63,5 @@ class Clause:
 
 
 def shape(sign: Sign, hints: str, pattern: str, needs: Needs = Needs.NO_TELLER) -> Shape:
-    """Return one row of a table; hints stand between commas, the pattern may run over several lines."""
-    return Shape(sign, tuple(hints.split(",")), re.compile(pattern, re.VERBOSE | re.MULTILINE), needs)
+    """Return one row of a table; hints stand between commas, the pattern is verbose and may run over lines."""
+    return Shape(sign, tuple(hints.split(",")), pattern, needs)

@@ -18,20 +18,30 @@ MAX_OWN_WORDS = 80
 _FOR_WISHES = ("goal", "plan", "idea", "wish")
 
 
-def in_own_words(candidate: Candidate) -> Candidate | Discarded:
-    """Return the candidate in the user's words and language: never an article more, never a translation.
+def in_own_words(candidate: Candidate) -> Candidate:
+    """Return the candidate with its value as the user put it: never an article or a full stop more."""
+    quote = _quote(candidate)
+    return candidate if quote is None else replace(candidate, content=as_said(candidate.content, quote))
 
-    A translated value gives way to the quote itself; a long or structured one is discarded with `other_language`.
+
+def in_own_language(candidate: Candidate) -> Candidate | Discarded:
+    """Return the candidate in the language it was said in: a translated value gives way to the quote.
+
+    A long or structured one is discarded with `other_language`.
     """
-    source = candidate.source
-    if source is None or not source.verified or not source.quote or candidate.action is Action.RETIRE:
+    quote = _quote(candidate)
+    if quote is None or not changes_language(candidate.content, quote):
         return candidate
-    content = as_said(candidate.content, source.quote)
-    if not changes_language(content, source.quote):
-        return replace(candidate, content=content)
-    if text_fields(content) is not None or len(source.quote) > MAX_OWN_WORDS:
+    if text_fields(candidate.content) is not None or len(quote) > MAX_OWN_WORDS:
         return Discarded(candidate.content, "other_language")
-    return replace(candidate, content=source.quote.strip())
+    return replace(candidate, content=quote.strip())
+
+
+def _quote(candidate: Candidate) -> str | None:
+    """The words a value rests on, when they were said; a `retire` repeats a known value and is left as it is."""
+    source = candidate.source
+    is_said = source is not None and source.verified and candidate.action is not Action.RETIRE
+    return source.quote if source and is_said else None
 
 
 def out_of_place(candidate: Candidate, slot: Slot | None, turn: Turn | None) -> str | None:

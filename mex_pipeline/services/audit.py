@@ -166,15 +166,17 @@ def _secrets(view: Database, page: Sequence[Memory], said: dict[str, list[Source
         earlier[memory_id].append(content)
     for memory in page:
         texts = {
-            "content": [memory.content],
-            "evidence": [memory.evidence or ""],
-            "quote": [source.quote or "" for source in said.get(memory.id, ())],
-            "earlier_value": earlier[memory.id],
+            "secret_in_content": [memory.content],
+            "secret_in_evidence": [memory.evidence or ""],
+            "secret_in_quote": [source.quote or "" for source in said.get(memory.id, ())],
+            "secret_in_earlier_value": earlier[memory.id],
         }
-        for where, held in texts.items():
-            if found := _kinds_in(held):
-                yield Suspect(Kind.SECRET, memory, f"secret_in_{where}", {"kinds": found})
-                break
+        if not _kinds_in(["\n\n".join(chain.from_iterable(texts.values()))]):
+            continue
+        kinds = ((reason, _kinds_in(held)) for reason, held in texts.items())
+        reason, found = next(((reason, found) for reason, found in kinds if found), (None, ""))
+        if reason:
+            yield Suspect(Kind.SECRET, memory, reason, {"kinds": found})
 
 
 def _secret_in_turn(turn: audit.TurnText) -> Iterator[Suspect]:
@@ -186,6 +188,8 @@ def _secret_in_turn(turn: audit.TurnText) -> Iterator[Suspect]:
 def _kinds_in(texts: Sequence[str]) -> str:
     """The kinds of the secrets that stand in texts, in one line; what was replaced before is none."""
     changed = [(text, clean) for text in texts if (clean := redacted(text)) != text]
+    if not changed:
+        return ""
     after = kinds_of_secrets(clean for _, clean in changed)
     before = kinds_of_secrets(text for text, _ in changed)
     return ", ".join(kind for kind, count in after.items() if count > before.get(kind, 0))

@@ -49,48 +49,48 @@ class Fixed:
         return f"mex restore {' '.join(self.ids)}" if self.remedy is Remedy.FORGET and self.ids else None
 
     def to_plain(self) -> dict[str, Any]:
-        """Return the JSON object: `{kind, remedy, done, left, undo}`."""
+        """Return the JSON object: `{kind, remedy, done, left, undo, clean}`."""
         return {
             "kind": self.kind,
             "remedy": self.remedy,
             "done": [suspect_plain(one) for one in self.done],
             "left": [suspect_plain(one) | {"why": why} for one, why in self.left],
             "undo": self.undo,
+            "clean": self.is_clean,
         }
 
 
-def fix(
-    app: App,
-    kind: Kind,
-    *,
-    topic: str | None = None,
-    limit: int | None = None,
-    dry_run: bool = False,
-    actor: Actor = Actor.USER,
+def planned(
+    app: App, kind: Kind, *, topic: str | None = None, limit: int | None = None, actor: Actor = Actor.USER
 ) -> Fixed:
-    """Act on the suspects of a kind, the first `limit` of them, and return what was done; `dry_run` writes nothing.
+    """Return what would be done about the suspects of a kind, the first `limit` of them; nothing is written.
 
-    Nothing is confirmed or deleted. A memory that a person confirmed, or a doubt about one, stays as it is, except that a
-    secret is replaced there too. Raises UserError("agent_cannot_fix") unless a person acts (product P7), and as `examine`.
+    A memory that a person confirmed, or a doubt about one, stays as it is, except that a secret is replaced there too.
+    Raises UserError("agent_cannot_fix") unless a person acts (product P7), and as `examine`.
     """
     if actor is not Actor.USER:
         raise UserError("agent_cannot_fix")
-    found = examine(app, [kind], topic=topic).found[kind][:limit]
-    meant, left = _sorted_out(kind, found)
-    if dry_run or not meant:
-        return Fixed(kind, tuple(meant), tuple(left))
+    meant, left = _sorted_out(kind, examine(app, [kind], topic=topic).found[kind][:limit])
+    return Fixed(kind, tuple(meant), tuple(left))
+
+
+def act(app: App, meant: Fixed) -> Fixed:
+    """Do what was planned, in one transaction, and return what was done: nothing is confirmed or deleted.
+
+    A memory that has changed since it was looked at is left.
+    """
     now = iso(app.clock.now())
-    if REMEDIES[kind] is Remedy.REDACT:
+    is_redacting = meant.remedy is Remedy.REDACT
+    if is_redacting:
         app.db.script("PRAGMA secure_delete = ON;")
     with app.db.transaction() as tx:
-        standing = {
-            memory.id: memory for memory in tx.all(memories.by_ids(one.memory.id for one in meant if one.memory))
-        }
-        fresh = [one for one in meant if one.memory is None or standing.get(one.memory.id) == one.memory]
-        left += [(one, "changed") for one in meant if one not in fresh]
-        _ACTIONS[REMEDIES[kind]](tx, fresh, now)
-    is_clean = audit_secrets.settle(app) if REMEDIES[kind] is Remedy.REDACT else True
-    return Fixed(kind, tuple(fresh), tuple(left), is_clean)
+        ids = [one.memory.id for one in meant.done if one.memory]
+        standing = {memory.id: memory for memory in tx.all(memories.by_ids(ids))}
+        fresh = [one for one in meant.done if one.memory is None or standing.get(one.memory.id) == one.memory]
+        _ACTIONS[meant.remedy](tx, fresh, now)
+    gone = [(one, "changed") for one in meant.done if one not in fresh]
+    is_clean = audit_secrets.settle(app) if is_redacting else True
+    return Fixed(meant.kind, tuple(fresh), (*meant.left, *gone), is_clean)
 
 
 def _sorted_out(kind: Kind, found: Iterable[Suspect]) -> tuple[list[Suspect], list[Left]]:

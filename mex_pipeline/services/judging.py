@@ -9,7 +9,7 @@ from mex_pipeline.domain.conversation import Chunk, Turn
 from mex_pipeline.domain.evidence import Origin, is_echo, rests_on_assistant, verify
 from mex_pipeline.domain.rules import check_candidate
 from mex_pipeline.domain.schema import Schema
-from mex_pipeline.domain.support import in_own_words, out_of_place, supported
+from mex_pipeline.domain.support import in_own_language, in_own_words, out_of_place, supported
 from mex_pipeline.domain.when import in_absolute_time
 from mex_pipeline.redaction.redact import redacted
 from mex_pipeline.services.thinking import Asked, Heard, Skipped
@@ -51,7 +51,7 @@ def judge(
         verdicts = [_judged(one, item, schema, origin=origin, examples=examples) for one in sourced]
         discarded.extend(verdict for verdict in verdicts if isinstance(verdict, Discarded))
         left = [verdict for verdict in verdicts if isinstance(verdict, Candidate)]
-        carried = supported(left, item.chunk, beside=sourced)
+        carried = [_in_own_language(one, item.chunk) for one in supported(left, item.chunk, beside=sourced)]
         discarded.extend(verdict for verdict in carried if isinstance(verdict, Discarded))
         passed = [verdict for verdict in carried if isinstance(verdict, Candidate)]
         kept.extend(sorted(passed, key=lambda one: _place(one, item.chunk)))
@@ -82,8 +82,6 @@ def _judged(
 ) -> Candidate | Discarded:
     """One candidate through every check; its relative times are resolved before the schema looks at its fields."""
     worded = in_own_words(sourced)
-    if isinstance(worded, Discarded):
-        return worded
     dated = in_absolute_time(worded, _said(worded, item.chunk))
     checked = check_candidate(schema, worded if isinstance(dated, Discarded) else dated)
     if isinstance(checked, Discarded):
@@ -95,6 +93,12 @@ def _judged(
     if reason := out_of_place(worded, schema.find(worded.topic, worded.sub_topic), _turn_of(worded, item.chunk)):
         return Discarded(checked.content, reason, {"slot": f"{worded.topic}.{worded.sub_topic}"})
     return dated if isinstance(dated, Discarded) else checked
+
+
+def _in_own_language(judged: Candidate | Discarded, chunk: Chunk) -> Candidate | Discarded:
+    """The words that take a translation's place may speak of tomorrow, as the translation no longer did."""
+    own = in_own_language(judged) if isinstance(judged, Candidate) else judged
+    return own if own is judged or isinstance(own, Discarded) else in_absolute_time(own, _said(own, chunk))
 
 
 def _said(candidate: Candidate, chunk: Chunk) -> datetime | None:

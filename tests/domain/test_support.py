@@ -4,7 +4,7 @@ from mex_pipeline.domain.candidate import Candidate, Discarded
 from mex_pipeline.domain.conversation import Chunk
 from mex_pipeline.domain.evidence import Origin, verify
 from mex_pipeline.domain.memory import Confidence
-from mex_pipeline.domain.support import in_own_words, out_of_place, supported
+from mex_pipeline.domain.support import in_own_language, out_of_place, supported
 from tests.domain.examples import chunk, proposal, seed_schema
 
 ORIGIN = Origin("claude", job_id="j1")
@@ -63,14 +63,14 @@ def test_b3_what_says_of_itself_that_it_is_inferred_needs_no_covered_value() -> 
 
 def test_peers_row_19_a_translated_value_gives_way_to_the_user_s_words() -> None:
     translated = sourced("work.company", "Yuanguang Software", "我在远光软件做后端")
-    kept = in_own_words(translated)
+    kept = in_own_language(translated)
     assert isinstance(kept, Candidate)
     assert kept.content == "我在远光软件做后端"
 
 
 def test_peers_row_19_a_translated_object_is_discarded() -> None:
     translated = sourced("work.experience", '{"company": "Yuanguang Software"}', "我在远光软件做后端")
-    assert in_own_words(translated) == Discarded('{"company": "Yuanguang Software"}', "other_language")
+    assert in_own_language(translated) == Discarded('{"company": "Yuanguang Software"}', "other_language")
 
 
 def test_c11_words_of_others_fill_slots_about_others_only() -> None:
