@@ -12,6 +12,14 @@ COVERED = 0.5
 _PIECE = re.compile(rf"[{CJK}]+|[^\W_{CJK}]+[+#]*")
 _HAN = re.compile(f"[{CJK}]")
 _DATE = re.compile(r"[0-9]{4}(?:-[0-9]{2}){0,2}(?:[T ][0-9:]+Z?)?")
+_NUMBER = re.compile(r"[0-9]{1,4}")
+_TIME = re.compile(
+    r"[今明后前昨去][天日年晚]|[上下这本前后][个]?(?:周|月|星期|礼拜|年|天)|刚才|现在|[一二三四五六七八九十〇零]+[年月日号]|至今"
+    r"|\b(?:today|tonight|yesterday|tomorrow|ago|now|last|next|this|since|(?:mon|tues|wednes|thurs|fri|satur|sun)day"
+    r"|jan|feb|mar|apr|may|june?|july?|aug|sept?|oct|nov|dec|january|february|march|april|august|september|october|november"
+    r"|december)\b",
+    re.IGNORECASE,
+)
 _FILLING = frozenset(
     re.findall(
         r"[\w']+",
@@ -30,9 +38,12 @@ def coverage(content: str, words: str) -> float:
     """Return the share of a content's own words that occur in `words`, 0 to 1; 1 for content without any.
 
     Chinese is counted in pairs of characters, other scripts in words, whose endings may differ. Dates are left out,
-    being resolved from other words, as are the words every sentence has.
+    being resolved from other words, as are the words every sentence has; a content that is nothing but a date wants
+    words that tell a time at all.
     """
     units = _units(content)
+    if not units and _DATE.search(content):
+        return float(_tells_time(content, words))
     folded, spoken = fold(words).text, {fold(piece).text for piece in _PIECE.findall(words)}
     return sum(_occurs(unit, folded, spoken) for unit in units) / len(units) if units else 1.0
 
@@ -72,6 +83,12 @@ def _units(content: str) -> list[str]:
             elif piece.casefold() not in _FILLING:
                 units.append(piece)
     return units
+
+
+def _tells_time(content: str, words: str) -> bool:
+    """True when a number of the date stands in `words`, or a month, a weekday or a relative day is named there."""
+    numbers = {int(number) for number in _NUMBER.findall(content)}
+    return bool(numbers & {int(number) for number in _NUMBER.findall(words)} or _TIME.search(words))
 
 
 def _occurs(unit: str, folded: str, spoken: set[str]) -> bool:

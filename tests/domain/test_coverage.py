@@ -16,6 +16,8 @@ from mex_pipeline.domain.coverage import COVERED, as_said, changes_language, cov
         ('{"start": "2019-03", "company": "Acme", "end": "present"}', "since March 2019 I'm with Acme"),
         ("growing orchids", "I grow orchids"),
         ("2026-05-10", "昨天"),
+        ("1996-08-02", "My birth date is 2 August 1996."),
+        ("1996-08", "我是九六年八月生的"),
     ],
 )
 def test_b3_a_value_in_the_user_s_words_is_covered(content: str, words: str) -> None:
@@ -30,6 +32,8 @@ def test_b3_a_value_in_the_user_s_words_is_covered(content: str, words: str) -> 
         ("Kotlin", "我主要写Zig"),
         ("rock climbing", "I moved to Berlin last year"),
         ("Ann", "Annapolis is cold"),
+        ("1996-08-02", "I like herbal teas."),
+        ("1996-08-02", "我对青霉素过敏"),
     ],
 )
 def test_b3_a_value_that_was_not_said_is_not_covered(content: str, words: str) -> None:
