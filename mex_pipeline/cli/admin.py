@@ -8,7 +8,7 @@ from mex_pipeline.cli import output
 from mex_pipeline.cli.options import JsonOption, LangOption, session, t
 from mex_pipeline.cli.reasons import pause_text
 from mex_pipeline.paths import Home
-from mex_pipeline.services import jobs, opening, setup, turns
+from mex_pipeline.services import jobs, opening, refusing, setup, turns
 from mex_pipeline.services import stats as stats_service
 
 
@@ -68,7 +68,9 @@ def stats(as_json: JsonOption = False, lang: LangOption = None) -> None:
     with session() as app:
         found = stats_service.overview(app)
         kept = turns.totals(app)
+        refused = refusing.standing(app)
     plain = found.to_plain() | {"turns": kept}
+    plain["never_again"] = [{"slot": slot, "count": count} for slot, count in refused.items()]
     lines = [
         t("stand.memories", profile=found.profile, outside=found.outside),
         t("stand.review", count=found.pending_review),
@@ -87,6 +89,7 @@ def stats(as_json: JsonOption = False, lang: LangOption = None) -> None:
         t("turns.stats_row", agent=row["agent"], turns=row["turns"], kib=-(-row["bytes"] // 1024))
         for row in kept["by_agent"]
     ]
+    lines += [t("stats.never_again", place=slot or "—", count=count) for slot, count in refused.items()]
     output.emit(plain, lines)
 
 

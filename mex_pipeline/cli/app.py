@@ -46,8 +46,10 @@ _COMMANDS: dict[str, str | dict[str, str]] = {
     "source": "turns:source",
     "history": "history:history",
     "diff": "history:changed",
+    "log": "log:log",
     "forget": "lifecycle:forget",
     "restore": "lifecycle:restore",
+    "undo": "undo:undo",
     "gc": "lifecycle:gc",
     "move": "lifecycle:move",
     "extract": "extract:extract",
@@ -59,6 +61,7 @@ _COMMANDS: dict[str, str | dict[str, str]] = {
     "backup": "transfer:backup",
     "clear": "transfer:clear",
     "stats": "admin:stats",
+    "audit": "audit:audit",
     "doctor": "doctor:doctor",
     "schema": "schema:schema",
     "review": {

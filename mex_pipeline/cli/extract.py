@@ -80,7 +80,10 @@ def transcript(
 ) -> None:
     with session() as app:
         quiet, redact = app.settings.extraction.quiet_seconds, app.settings.privacy.redact_secrets
-    shown = transcripts.show(file, adapter=adapter, quiet_seconds=quiet, session=session_id, redact=redact)
+        banned = transcripts.never_again(app)
+    shown = transcripts.show(
+        file, adapter=adapter, quiet_seconds=quiet, session=session_id, redact=redact, banned=banned
+    )
     lines = []
     for turn in shown.turns:
         held = f" ({t('label.held')})" if turn.held else ""

@@ -5,7 +5,7 @@ from typing import Any
 
 from mex_pipeline import messages
 from mex_pipeline.app import App
-from mex_pipeline.cli import output
+from mex_pipeline.cli import output, undo_text
 from mex_pipeline.cli.options import t
 from mex_pipeline.cli.reasons import moment, pause_text, reason_text
 from mex_pipeline.clock import iso_of_millis, millis, to_local
@@ -67,9 +67,11 @@ def line(job: Job) -> output.Painted:
 
 
 def source(job: Job) -> str:
-    """Return what a job reads: a file, a session of a file, a conversation of an export, or a text."""
+    """Return what a job reads: a file, a session of a file, a conversation of an export, or a text; of an undo what it undid."""
     if "path" in job.payload:
         return str(key_of(job.payload))
+    if job.kind == jobs.UNDO:
+        return undo_text.shortened(job.payload["jobs"])
     if "session" in job.payload:
         return f"{job.payload['adapter']}: {job.payload['session']}"
     return t("label.given_text")
@@ -80,6 +82,8 @@ def _counts(job: Job) -> str:
         return ""
     if job.kind == jobs.RESTORE:
         return _restored(job.result)
+    if job.kind == jobs.UNDO:
+        return t("label.undo_counts", **undo_text.counts(job.result))
     if job.kind == jobs.ARCHIVE:
         return t("label.conversations", count=job.result["conversations"])
     return t("label.counts", **{key: len(job.result.get(key, [])) for key in ("added", "updated", "discarded")})
@@ -92,7 +96,7 @@ def _restored(result: dict[str, Any]) -> str:
 
 def _why(job: Job) -> str:
     """How a job ended, or what it waits for."""
-    if job.kind in (jobs.RESTORE, jobs.ARCHIVE) and job.state is JobState.SUCCEEDED:
+    if job.kind in (jobs.RESTORE, jobs.ARCHIVE, jobs.UNDO) and job.state is JobState.SUCCEEDED:
         return ""  # its counts say it
     if job.outcome is not None:
         return t(f"outcome.{job.outcome}")
@@ -152,12 +156,21 @@ def _held(app: App, waiting: Iterable[Job]) -> list[str]:
 
 
 def summary(app: App, job: Job) -> list[str]:
-    """The seed's summary (seed 004 §6.1 step 8), with what was written and whose words say so."""
+    """Return what a job has come to, as its kind tells it."""
     result = job.result or {}
-    if job.kind == jobs.RESTORE:
-        return _restore_summary(result) if result else []
-    if job.kind == jobs.ARCHIVE:
-        return _archive_summary(app, job)
+    match job.kind:
+        case jobs.RESTORE:
+            return _restore_summary(result) if result else []
+        case jobs.ARCHIVE:
+            return _archive_summary(app, job)
+        case jobs.UNDO:
+            return undo_text.lines(app, result)
+        case _:
+            return _extracted(app, job, result)
+
+
+def _extracted(app: App, job: Job, result: dict[str, Any]) -> list[str]:
+    """The seed's summary (seed 004 §6.1 step 8), with what was written and whose words say so."""
     skipped = [t(f"skipped.{job.reason}")] if job.outcome == "skipped" and job.reason else []
     counts = {key: len(result.get(key, [])) for key in ("added", "updated", "retired", "discarded")}
     shown = [*skipped, t("done.extracted", **counts)]

@@ -29,6 +29,7 @@ def forget(
     reason: Annotated[str | None, typer.Option("--reason", help=t("help.reason"))] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help=t("help.only_show"))] = False,
     hard: Annotated[bool, typer.Option("--hard", help=t("help.hard"))] = False,
+    never_again: Annotated[bool, typer.Option("--and-never-again", help=t("help.never_again"))] = False,
     yes: Annotated[bool, typer.Option("--yes", help=t("help.yes"))] = False,
     as_json: JsonOption = False,
     lang: LangOption = None,
@@ -46,8 +47,11 @@ def forget(
             ai_inferred=ai_inferred,
         )
         if hard:
-            _forget_for_good(app, purge.meant(app, ids, wanted), dry_run=dry_run, is_sure=yes)
+            which = purge.meant(app, ids, wanted)
+            _forget_for_good(app, which, dry_run=dry_run, is_sure=yes, never_again=never_again)
             return
+        if never_again:
+            raise InvalidInput("never_again_needs_hard")
         chosen = lifecycle.forget(app, ids, wanted, reason=reason, dry_run=dry_run, actor=writer(None))
         lines = _preview(app, chosen) if dry_run else _forgotten(app, chosen)
     output.emit([memory_plain(memory) for memory in chosen], lines)
@@ -66,20 +70,21 @@ def _forgotten(app: App, chosen: Sequence[Memory]) -> list[str]:
     return [*lines, t("note.undo_forget", ids=" ".join(one.id for one in chosen))]
 
 
-def _forget_for_good(app: App, which: purge.Meant, *, dry_run: bool, is_sure: bool) -> None:
+def _forget_for_good(app: App, which: purge.Meant, *, dry_run: bool, is_sure: bool, never_again: bool) -> None:
     if dry_run:
         output.emit([memory_plain(memory) for memory in which.memories], _preview(app, which.memories))
         return
     if writer(None) is Actor.AI:
         raise UserError("agent_cannot_purge")
     if not is_sure:
-        _ask(app, which)
-    receipt = purge.execute(app, which)
-    output.emit(receipt.to_plain(), _receipt_lines(receipt))
+        _ask(app, which, never_again=never_again)
+    receipt = purge.execute(app, which, and_never_again=never_again)
+    refused = [t("purge.never_again", count=receipt.never_again)] if never_again else []
+    output.emit(receipt.to_plain(), [*_receipt_lines(receipt), *refused])
     receipt.require_finished()
 
 
-def _ask(app: App, which: purge.Meant) -> None:
+def _ask(app: App, which: purge.Meant, *, never_again: bool) -> None:
     """Name what will be gone and ask; raises unless a person at a terminal says yes."""
     if not sys.stdin.isatty():
         raise InvalidInput("purge_needs_yes", count=len(which.ids))
@@ -87,7 +92,8 @@ def _ask(app: App, which: purge.Meant) -> None:
         for line in memory_text.memory_lines(memory, app.schema):
             output.note(line)
     try:
-        is_sure = typer.confirm(t("ask.purge", count=len(which.ids)), err=True)
+        question = "ask.purge_never_again" if never_again else "ask.purge"
+        is_sure = typer.confirm(t(question, count=len(which.ids)), err=True)
     except typer.Abort:
         is_sure = False
     if not is_sure:

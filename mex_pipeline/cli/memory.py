@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from mex_pipeline.app import App
 from mex_pipeline.cli import memory_text, output
 from mex_pipeline.cli.options import (
     ByOption,
@@ -19,7 +20,7 @@ from mex_pipeline.cli.options import (
 )
 from mex_pipeline.domain.memory import Confidence, Memory
 from mex_pipeline.errors import InvalidInput
-from mex_pipeline.services import hygiene, memories
+from mex_pipeline.services import hygiene, memories, refusing
 from mex_pipeline.services.results import history_plain, memory_plain, source_plain
 
 
@@ -36,6 +37,7 @@ def add(
 ) -> None:
     actor = writer(by)
     with session() as app:
+        refused = refusing.standing(app)
         memory = memories.add(
             app,
             content=content,
@@ -47,6 +49,7 @@ def add(
             actor=actor,
         )
         _note_hygiene(content, memory)
+        _note_lifted(app, refused)
         if memories.is_past(app, memory):
             output.note(t("note.expires_in_past"))
         output.emit(
@@ -66,6 +69,7 @@ def update(
 ) -> None:
     actor = writer(by)
     with session() as app:
+        refused = refusing.standing(app)
         memory = memories.update(
             app,
             identifier,
@@ -76,12 +80,19 @@ def update(
             actor=actor,
         )
         _note_hygiene(content, memory)
+        _note_lifted(app, refused)
         if memories.is_past(app, memory):
             output.note(t("note.expires_in_past"))
         output.emit(
             memory_plain(memory),
             [t("done.updated", id=memory.id, content=memory_text.content_text(memory, app.schema))],
         )
+
+
+def _note_lifted(app: App, before: dict[str, int]) -> None:
+    """Say that what was never to be known again may be, now that a person has written it."""
+    if sum(refusing.standing(app).values()) < sum(before.values()):
+        output.note(t("note.refusal_lifted"))
 
 
 def _note_hygiene(content: str | None, memory: Memory) -> None:

@@ -166,4 +166,4 @@ def discarded_line(discarded: Mapping[str, Any]) -> str:
     reason, facts = discarded["reason"], discarded.get("facts", {})
     is_own = messages.knows(f"discard.{reason}")
     why = messages.text(f"discard.{reason}", **facts) if is_own else messages.render_code(reason, facts)[0]
-    return f"- {discarded['content']}: {why}"
+    return f"- {discarded['content']}: {why}" if discarded["content"] else f"- {why}"

@@ -1,52 +1,56 @@
-"""`mex review`: what a model inferred, listed, approved, declined (seed 004 §6.3, product G16)."""
+"""`mex review`: what waits for a person, listed, approved, declined (seed 004 §6.3, product G16)."""
 
-from typing import Annotated
+from collections.abc import Sequence
+from typing import Annotated, Any
 
 import typer
 
-from mex_pipeline import messages
 from mex_pipeline.app import App
-from mex_pipeline.cli import ask, memory_text, output
+from mex_pipeline.cli import ask, output
 from mex_pipeline.cli.options import ByOption, JsonOption, LangOption, TopicOption, session, t, writer
-from mex_pipeline.clock import to_local
-from mex_pipeline.domain.memory import Memory, Source
-from mex_pipeline.domain.structured import render
+from mex_pipeline.cli.review_text import approved_line, asked_lines, declined_lines
+from mex_pipeline.domain.review import Kind
+from mex_pipeline.services import decisions
 from mex_pipeline.services import review as service
-from mex_pipeline.services.results import memory_plain
+from mex_pipeline.services.asked import Asked, Waiting
 
 Ids = Annotated[list[str] | None, typer.Argument(metavar="[ID]...", help=t("help.id"))]
 AllOption = Annotated[bool, typer.Option("--all", help=t("help.all"))]
+KindOption = Annotated[Kind | None, typer.Option("--kind", help=t("help.review_kind"))]
+SortOption = Annotated[service.Order | None, typer.Option("--sort", help=t("help.review_sort"), show_default=False)]
 
 
-def review(context: typer.Context, as_json: JsonOption = False, lang: LangOption = None) -> None:
+def review(
+    context: typer.Context, sort: SortOption = None, as_json: JsonOption = False, lang: LangOption = None
+) -> None:
     if context.invoked_subcommand is not None:
         return
     if not _is_on_terminal():
-        list_waiting()
+        list_waiting(sort)
         return
     from mex_pipeline.cli import review_pass  # noqa: PLC0415 - 200 ms that only a person at a terminal pays
 
     with session() as app:
-        review_pass.run(app)
+        review_pass.run(app, sort or service.Order.IMPORTANCE)
 
 
 def list_waiting(
-    sort: Annotated[service.Order, typer.Option("--sort", help=t("help.review_sort"))] = service.Order.NEWEST,
+    sort: SortOption = None,
     topic: TopicOption = None,
+    kind: KindOption = None,
     limit: Annotated[int | None, typer.Option("--limit", help=t("help.page"))] = None,
     offset: Annotated[int, typer.Option("--offset", help=t("help.offset"))] = 0,
     as_json: JsonOption = False,
     lang: LangOption = None,
 ) -> None:
     size = 10 if limit is None and not output.wants_json() else limit
+    order = sort or service.Order.NEWEST
     with session() as app:
-        queue = service.pending(app, order=sort, topic=topic, limit=size, offset=offset)
-        lines = [
-            line for number, one in enumerate(queue.waiting, offset + 1) for line in waiting_lines(app, one, number)
-        ]
+        queue = service.pending(app, order=order, topic=topic, kind=kind, limit=size, offset=offset)
+        lines = [line for number, one in enumerate(queue.waiting, offset + 1) for line in asked_lines(app, one, number)]
     shown = offset + len(queue.waiting)
     if not queue.waiting:
-        lines = [t("note.review_empty")]
+        lines = [t("review.empty")]
     elif shown < queue.total:
         lines.append(t("note.list_more", first=offset + 1, last=shown, total=queue.total, left=queue.total - shown))
     output.emit([one.to_plain() for one in queue.waiting], lines)
@@ -55,22 +59,27 @@ def list_waiting(
 def approve(
     identifiers: Ids = None,
     topic: TopicOption = None,
+    kind: KindOption = None,
     everything: AllOption = False,
+    keep: Annotated[decisions.Keep | None, typer.Option("--keep", help=t("help.keep"), show_default=False)] = None,
     by: ByOption = None,
     as_json: JsonOption = False,
     lang: LangOption = None,
 ) -> None:
-    wanted = service.Wanted(tuple(identifiers or ()), topic, everything)
+    wanted = service.Wanted(tuple(identifiers or ()), topic, everything, kind)
     with session() as app:
-        approved = service.approve(app, wanted, actor=writer(by))
-        lines = [t("done.approved", id=one.id, content=memory_text.content_text(one, app.schema)) for one in approved]
-    plain = [memory_plain(memory) for memory in approved]
-    output.emit(plain[0] if len(wanted.ids) == 1 else plain, lines or [t("note.review_empty")])
+        approved = decisions.approve(app, wanted, actor=writer(by), keep=keep)
+        lines = [approved_line(app, one) for one in approved]
+        left = _left(app, wanted, Kind.HOLD)
+    _emit(wanted, [one.to_plain() for one in approved], lines)
+    if left:
+        output.note(t("review.only_by_id", count=left))
 
 
 def decline(
     identifiers: Ids = None,
     topic: TopicOption = None,
+    kind: KindOption = None,
     everything: AllOption = False,
     reason: Annotated[str | None, typer.Option("--reason", help=t("help.reason"))] = None,
     restore_previous: Annotated[
@@ -81,11 +90,11 @@ def decline(
     as_json: JsonOption = False,
     lang: LangOption = None,
 ) -> None:
-    wanted = service.Wanted(tuple(identifiers or ()), topic, everything)
+    wanted = service.Wanted(tuple(identifiers or ()), topic, everything, kind)
     with session() as app:
         if restore_previous is None and _is_on_terminal():
-            restore_previous = _wants_back(app, [one for one in service.chosen(app, wanted) if one.previous])
-        declined = service.decline(
+            restore_previous = _wants_back(app, service.chosen(app, wanted))
+        declined = decisions.decline(
             app,
             wanted,
             reason=(reason or "").strip() or t("label.declined"),
@@ -93,8 +102,22 @@ def decline(
             actor=writer(by),
         )
         lines = [line for one in declined for line in declined_lines(app, one)]
-    plain = [one.to_plain() for one in declined]
-    output.emit(plain[0] if len(wanted.ids) == 1 else plain, lines or [t("note.review_empty")])
+        left = _left(app, wanted, Kind.DUE)
+    _emit(wanted, [one.to_plain() for one in declined], lines)
+    if left:
+        output.note(t("review.due_by_id", count=left))
+
+
+def _emit(wanted: service.Wanted, plain: Sequence[dict[str, Any]], lines: Sequence[str]) -> None:
+    """One id prints one object."""
+    output.emit(plain[0] if len(wanted.ids) == 1 else plain, lines or [t("review.empty")])
+
+
+def _left(app: App, wanted: service.Wanted, kind: Kind) -> int:
+    """How many of a kind a batch has left to a person who names them."""
+    if wanted.ids or wanted.kind is not None:
+        return 0
+    return service.pending(app, topic=wanted.topic, kind=kind, limit=1).total
 
 
 def _is_on_terminal() -> bool:
@@ -102,53 +125,12 @@ def _is_on_terminal() -> bool:
     return ask.is_possible() and not output.wants_json()
 
 
-def _wants_back(app: App, replaced: list[service.Waiting]) -> bool:
+def _wants_back(app: App, asked: Sequence[Asked]) -> bool:
     """Ask whether the earlier values shall stand again; nothing is asked when there are none."""
+    replaced = [one for one in asked if isinstance(one, Waiting) and one.previous is not None]
     if not replaced:
         return False
     for one in replaced:
-        for line in waiting_lines(app, one):
+        for line in asked_lines(app, one):
             output.line(line)
-    return ask.confirm(t("ask.put_back"))
-
-
-def waiting_lines(app: App, waiting: service.Waiting, number: int | None = None) -> list[str]:
-    """Return a memory that awaits review for people: itself, where it was said, and the value it replaced."""
-    lines = memory_text.memory_lines(waiting.memory, app.schema, number)
-    if waiting.sources:
-        lines.append(f"   {t('label.source', text=source_text(waiting.sources[-1]))}")
-    if waiting.previous is not None:
-        lines.append(f"   {t('label.before', text=value_text(app, waiting.previous))}")
-    return lines
-
-
-def declined_lines(app: App, declined: service.Declined) -> list[str]:
-    """Return what became of a declined memory, and how the value it replaced stands again or can."""
-    doubt, previous = declined.doubt, declined.previous
-    lines = [t("done.declined", id=doubt.id, content=memory_text.content_text(doubt, app.schema))]
-    if previous is None:
-        return lines
-    if declined.is_restored:
-        return [*lines, f"   {t('done.put_back', text=value_text(app, previous))}"]
-    return [
-        *lines,
-        f"   {t('label.before', text=value_text(app, previous))}",
-        f"   {t('note.put_back', id=doubt.id)}",
-    ]
-
-
-def value_text(app: App, memory: Memory) -> str:
-    """Return a value with its tier, on one line."""
-    slot = app.schema.find(memory.topic, memory.sub_topic)
-    return f"{' '.join(render(slot, memory.content, messages.active()).split())} [{memory.confidence}]"
-
-
-def source_text(source: Source) -> str:
-    """Return where something was said: by whom, when, in which session."""
-    parts = [
-        t(f"label.{source.role}") if source.role else "",
-        to_local(source.said_at) if source.said_at else "",
-        f"{source.agent} {source.session_id or source.source_file or t('label.given_text')}",
-        "" if source.verified else t("mark.unverified"),
-    ]
-    return " · ".join(part for part in parts if part)
+    return ask.confirm(t("review.ask_back"))

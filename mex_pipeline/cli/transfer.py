@@ -95,6 +95,8 @@ def clear(
         done = clear_service.everything(app, with_backup=with_backup)
     is_empty = not any(done.counts.values())
     lines = [t("note.clear_empty")] if is_empty else [t("done.cleared", **done.counts), t("note.costs_stay")]
+    if done.never_again:
+        lines.append(t("note.refusals_stay", count=done.never_again))
     if done.backup is not None:
         lines.append(t("note.clear_backup", path=done.backup, command=f"mex import {shlex.quote(done.backup)}"))
     output.emit(done.to_plain(), lines)

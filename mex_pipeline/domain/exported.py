@@ -1,5 +1,6 @@
 """What an export holds: its sections and their columns, and how one row of a file is checked (product G11, H13)."""
 
+import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields
@@ -10,6 +11,9 @@ from uuid import UUID
 
 from mex_pipeline.domain.conversation import Cursor
 from mex_pipeline.domain.memory import Actor, Confidence, Event, Memory
+from mex_pipeline.domain.proposal import ProposalKind
+from mex_pipeline.domain.proposal import decode as decode_candidate
+from mex_pipeline.domain.refusal import RefusalKind
 from mex_pipeline.domain.text import clean, is_blank
 from mex_pipeline.errors import InvalidInput
 
@@ -19,6 +23,7 @@ FOREIGN_VERSION = 1
 """The original's exports: memories of twelve keys, and nothing beside them."""
 
 _ID = re.compile(r"[0-9a-f]{32}|[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+_HEX = re.compile(r"[0-9a-f]{32}")
 _DATE = re.compile(r"[0-9]{4}(-[0-9]{2}(-[0-9]{2})?)?")
 _MOST = 2**63 - 1
 
@@ -121,6 +126,29 @@ def _state(value: Any) -> dict[str, Any]:
     return {name: checked[name] for name in value if name in checked}
 
 
+def _hex(value: Any) -> str:
+    if not isinstance(value, str) or _HEX.fullmatch(value) is None:
+        raise ValueError
+    return value
+
+
+def _candidate(value: Any) -> dict[str, Any]:
+    """What a held proposal would write; one that cannot be read would stop the queue it waits in."""
+    try:
+        decode_candidate(json.dumps(value))
+        source = value["source"] and _plain(value["source"])
+        return _plain(value | {"content": _text(value["content"]), "source": None}) | {"source": source}
+    except (TypeError, KeyError, AttributeError) as error:
+        raise ValueError from error
+
+
+def _plain(value: dict[str, Any]) -> dict[str, Any]:
+    """An object of texts, numbers and flags."""
+    if not all(one is None or isinstance(one, str | int) for one in value.values()):
+        raise ValueError
+    return {name: clean(one) if isinstance(one, str) else one for name, one in value.items()}
+
+
 def _cursor(value: Any) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise ValueError
@@ -167,6 +195,20 @@ TURNS = Section(
         "text": _text, "job_id": _maybe(_text), "kept_at": _time, "position": _place, "previous_key": _maybe(_text),
     },
 )  # fmt: skip
+REFUSALS = Section(
+    "refusals",
+    {
+        "kind": _one_of(RefusalKind), "slot": _text, "length": _number, "checksum": _number, "salt": _hex, "hash": _hex,
+        "created_at": _time,
+    },
+)  # fmt: skip
+PROPOSALS = Section(
+    "proposals",
+    {
+        "id": _identifier, "kind": _one_of(ProposalKind), "reason": _text, "memory_id": _maybe(_identifier),
+        "other_id": _maybe(_identifier), "candidate": _maybe(_candidate), "job_id": _maybe(_text), "created_at": _time,
+    },
+)  # fmt: skip
 APART = (
     Section(
         "extraction_state",
@@ -186,12 +228,15 @@ APART = (
         "llm_usage",
         {
             "id": _text, "purpose": _text, "model": _text, "prompt_tokens": _number, "completion_tokens": _number,
-            "created_at": _time, "job_id": _maybe(_text),
+            "created_at": _time, "job_id": _maybe(_text), "agent": _maybe(_text),
         },
     ),
+    REFUSALS,
+    PROPOSALS,
     TURNS,
 )  # fmt: skip
-"""What stands beside the memories: how far sources are read, what calls have cost, and the kept turns."""
+"""What stands beside the memories: how far sources are read, what calls have cost, what is refused and what waits for
+a person, and the kept turns."""
 SECTIONS = (MEMORIES, HISTORY, SOURCES, *APART)
 
 
@@ -219,7 +264,13 @@ def read_row(section: Section, row: object) -> dict[str, Any]:
     """
     if not isinstance(row, dict):
         raise InvalidInput("entry_not_object")
-    return dict(_checked(section, row))
+    found = dict(_checked(section, row))
+    if section is PROPOSALS:
+        needed = {"merge": ("memory_id", "other_id"), "hold": ("candidate",)}[found["kind"]]
+        wrong = [one for one in ("memory_id", "other_id", "candidate") if (found[one] is None) == (one in needed)]
+        if wrong:
+            raise InvalidInput("entry_bad_field", field=wrong[0])
+    return found
 
 
 def _checked(section: Section, row: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:

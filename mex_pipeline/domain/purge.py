@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import Any
 
 from mex_pipeline.domain.conversation import Turn
+from mex_pipeline.domain.refusal import Refusal, hidden, place
 from mex_pipeline.domain.structured import text_fields
 from mex_pipeline.domain.text import normalised
 
@@ -31,7 +32,8 @@ class Doomed:
     """Memories that go for good: their ids, every word they held, and the messages and sessions that said it.
 
     `messages` are (agent, message key), `sessions` (agent, session id, else the file or job). `shared` are the messages
-    on which other memories rest: a kept turn that says more than what goes stays, without it.
+    on which other memories rest: a kept turn that says more than what goes stays, without it. `values` are (place,
+    content) of every state they had, `refusals` those of them that are never to be known again.
     """
 
     ids: frozenset[str] = frozenset()
@@ -42,6 +44,8 @@ class Doomed:
     files: frozenset[str] = frozenset()
     jobs: frozenset[str] = frozenset()
     shared: frozenset[tuple[str, str]] = frozenset()
+    values: frozenset[tuple[str, str]] = frozenset()
+    refusals: frozenset[Refusal] = frozenset()
 
     def __or__(self, other: "Doomed") -> "Doomed":
         """Return both together."""
@@ -54,6 +58,8 @@ class Doomed:
             self.files | other.files,
             self.jobs | other.jobs,
             self.shared | other.shared,
+            self.values | other.values,
+            self.refusals | other.refusals,
         )
 
 
@@ -71,7 +77,16 @@ def doomed(ids: Iterable[str], rows: Iterable[Mapping[str, Any]]) -> Doomed:
         frozenset((row["topic"], row["sub_topic"]) for row in found if row.get("sub_topic")),
         frozenset(row["source_file"] for row in found if row.get("source_file")),
         frozenset(row["job_id"] for row in found if row.get("job_id")),
+        values=frozenset(value for row in found for value in _stated(row)),
     )
+
+
+def _stated(row: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """The (place, content) of a memory's row, or of the states in a line of its history."""
+    states = [row, *(json.loads(row[name]) for name in ("before", "after") if row.get(name))]
+    for state in states:
+        if isinstance(state.get("content"), str) and state["content"].strip():
+            yield place(state.get("topic"), state.get("sub_topic")), state["content"]
 
 
 def _spoken(row: Mapping[str, Any]) -> Iterator[str]:
@@ -103,6 +118,11 @@ def blanked(text: str, words: Iterable[str]) -> str:
     return text if pattern is None else pattern.sub(lambda match: " " * len(match[0]), text)
 
 
+def unsaid(text: str, gone: Doomed) -> str:
+    """Return `text` with blanks for the words, and without what is never to be known again in whatever case and width."""
+    return hidden(blanked(text, gone.words), gone.refusals)
+
+
 @lru_cache(maxsize=2)
 def _values(words: frozenset[str]) -> frozenset[str]:
     """The words in the form in which a repeated value is recognised; kept, as every text of every job is asked."""
@@ -129,16 +149,15 @@ def written_forms(words: Iterable[str]) -> frozenset[str]:
     return plain | frozenset(escaped)
 
 
-def is_told_by(reply: str, words: Iterable[str]) -> bool:
-    """True when a model's reply, JSON text, holds one of the words, or every field of a structured one.
+def is_told_by(reply: str, gone: Doomed) -> bool:
+    """True when a model's reply, JSON text, holds one of the words, every field of a structured one, or a refused value.
 
     The fields stand in JSON inside the reply's JSON: escaped twice.
     """
-    known = frozenset(words)
-    pattern = _pattern(written_forms(known))
-    if pattern is not None and pattern.search(reply):
+    pattern = _pattern(written_forms(gone.words))
+    if (pattern is not None and pattern.search(reply)) or hidden(reply, gone.refusals) != reply:
         return True
-    structured = (text_fields(word) for word in known)
+    structured = (text_fields(word) for word in gone.words)
     return any(all(_is_in(reply, value) for value in fields.values()) for fields in structured if fields)
 
 
@@ -152,7 +171,7 @@ def without(value: Any, gone: Doomed, *, is_free: bool = False) -> Any:
     Objects of other memories stay as they are, even with the same content.
     """
     if isinstance(value, str):
-        return blanked(value, gone.words) if is_free else value
+        return unsaid(value, gone) if is_free else value
     if isinstance(value, list):
         return [without(item, gone, is_free=is_free) for item in value]
     if not isinstance(value, dict):
@@ -163,6 +182,25 @@ def without(value: Any, gone: Doomed, *, is_free: bool = False) -> Any:
     return {key: without(item, gone, is_free=is_free or key in _FREE) for key, item in value.items()}
 
 
+def is_asked_about(proposal: Mapping[str, Any], gone: Doomed) -> bool:
+    """True for what a person is asked about one of the memories, or about a candidate that tells what goes.
+
+    `proposal` is a row of the table, its candidate JSON text, or of an export, its candidate an object.
+    """
+    if any(_is_one_of(proposal.get(name), gone.ids) for name in ("memory_id", "other_id")):
+        return True
+    given = proposal.get("candidate")
+    candidate = json.loads(given) if isinstance(given, str) else given
+    if not isinstance(candidate, dict):
+        return False
+    source = candidate.get("source") or {}
+    texts = [
+        one[name] for one in (candidate, source) for name in (*_SPOKEN, "replaces") if isinstance(one.get(name), str)
+    ]
+    is_told = is_told_by(json.dumps(texts, ensure_ascii=False), gone) or not gone.words.isdisjoint(texts)
+    return is_told or (source.get("agent"), source.get("message_key")) in gone.messages
+
+
 def pruned(value: Any, gone: Doomed) -> tuple[Any, int]:
     """Return an export's JSON without the memories and all that names them, and how many objects that concerned.
 
@@ -171,7 +209,9 @@ def pruned(value: Any, gone: Doomed) -> tuple[Any, int]:
     if isinstance(value, list) and value and all(_is_turn(item) for item in value):
         changed = turns_without(value, gone)
         left = [turn | {"text": changed.get(at, turn["text"])} for at, turn in enumerate(value)]
-        return [turn for turn in left if turn["text"] is not None], len(changed)
+        kept_turns = [turn for turn in left if turn["text"] is not None]
+        quiet = [turn | {"text": hidden(turn["text"], gone.refusals)} for turn in kept_turns]
+        return quiet, len(changed) + sum(one != other for one, other in zip(quiet, kept_turns, strict=True))
     if isinstance(value, list):
         kept = [pruned(item, gone) for item in value if not _names(item, gone)]
         return [item for item, _ in kept], len(value) - len(kept) + sum(count for _, count in kept)
@@ -185,7 +225,10 @@ def pruned(value: Any, gone: Doomed) -> tuple[Any, int]:
 
 
 def _names(item: Any, gone: Doomed) -> bool:
-    return isinstance(item, dict) and any(_is_one_of(item.get(name), gone.ids) for name in ("id", "memory_id"))
+    if not isinstance(item, dict):
+        return False
+    named = any(_is_one_of(item.get(name), gone.ids) for name in ("id", "memory_id"))
+    return named or ("candidate" in item and is_asked_about(item, gone))
 
 
 def _is_one_of(given: Any, ids: Iterable[str]) -> bool:
@@ -195,6 +238,14 @@ def _is_one_of(given: Any, ids: Iterable[str]) -> bool:
 
 def _is_turn(item: Any) -> bool:
     return isinstance(item, dict) and isinstance(item.get("text"), str) and "role" in item and "key" in item
+
+
+def turns_hidden(turns: Iterable[Mapping[str, Any]], gone: Doomed) -> Iterator[tuple[Mapping[str, Any], str]]:
+    """Yield each kept turn, of whatever session, that says what is never to be known again, and its text without it."""
+    for turn in turns:
+        left = hidden(str(turn["text"]), gone.refusals)
+        if left != turn["text"]:
+            yield turn, left
 
 
 def shared_messages(sources: Iterable[Mapping[str, Any]], ids: frozenset[str]) -> frozenset[tuple[str, str]]:

@@ -43,8 +43,9 @@ class Conflict:
     """A row of the file that is not taken over, and why.
 
     Reasons: `same_id_different_content`, `slot_conflict`, `slot_not_in_schema`, `forgotten_in_file` (it is active here),
-    `purged_here` (it was forgotten for good), `history_unlinked` (the memory came in, its history did not) and
-    `invalid_entry`, whose `facts` hold the error's `code` beside its own.
+    `purged_here` (it was forgotten for good), `never_again` (it says what must not be learned again; of a history: it once
+    did), `history_unlinked` (the memory came in, its history did not) and `invalid_entry`, whose `facts` hold the error's
+    `code` beside its own.
     """
 
     number: int

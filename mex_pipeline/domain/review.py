@@ -1,9 +1,35 @@
-"""The review of what a model inferred: what awaits it, and what stood before a doubt (seed 004 ADR-5, §6.3)."""
+"""The review: what awaits a person, how much it matters, and what stood before a doubt (seed 004 ADR-5, §6.3)."""
 
 from collections.abc import Iterable, Sequence
+from enum import IntEnum, StrEnum
 
 from mex_pipeline.domain.memory import Confidence, Event, HistoryEntry, Memory, Source
 from mex_pipeline.domain.timeline import steps
+
+
+class Kind(StrEnum):
+    """What a person is asked: about an inference, two values that may be one, a candidate held back, a value long unchecked."""
+
+    DOUBT = "doubt"
+    MERGE = "merge"
+    HOLD = "hold"
+    DUE = "due"
+
+
+class Importance(IntEnum):
+    """In which order a person is asked: what costs most when it is wrong comes first."""
+
+    OVER_CONFIRMED = 0
+    UNIQUE = 1
+    HELD = 2
+    CONTRADICTION = 3
+    MERGE = 4
+    DUE = 5
+    LONE = 6
+
+
+OF_KINDS = {Kind.HOLD: Importance.HELD, Kind.MERGE: Importance.MERGE, Kind.DUE: Importance.DUE}
+"""How much a kind matters by itself; a doubt matters by what it stands over or against."""
 
 
 def awaits_review(memory: Memory, now: str) -> bool:
@@ -32,7 +58,10 @@ def _replaced(memory: Memory, lines: Sequence[HistoryEntry]) -> list[Memory]:
             replaced.append(before)
         elif line.event in (Event.RESTORE, Event.UNDO):
             back = [number for number, state in enumerate(replaced) if state.content == line.new_content]
-            del replaced[back[-1] if back else len(replaced) :]
+            if back:
+                del replaced[back[-1] :]
+            elif line.event is Event.UNDO:  # of an undo: the later value gives way to none, it replaces again
+                replaced.append(before)
     return replaced
 
 

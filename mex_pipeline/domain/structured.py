@@ -116,14 +116,15 @@ def _field_value(slot: Slot, field: Field, value: object) -> str:
             raise InvalidContent("content_missing_field", slot=slot.path, field=field.name)
         return ""
     text = clean(value).strip()
-    if not field.is_time or _is_date(text):
+    if not field.is_time or is_date(text):
         return text
     if field.name in slot.open_fields and text.casefold() in OPEN_ENDS:
         return text.casefold()
     raise InvalidContent("content_bad_time", slot=slot.path, field=field.name, value=text)
 
 
-def _is_date(text: str) -> bool:
+def is_date(text: str) -> bool:
+    """True for YYYY, YYYY-MM or YYYY-MM-DD, a day that the calendar has."""
     match = _DATE.fullmatch(text)
     if match is None:
         return False

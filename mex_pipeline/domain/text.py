@@ -80,12 +80,15 @@ def find_quote(haystack: str, needle: str) -> tuple[int, int] | None:
         if not _cuts_word(haystack, start, start + len(sought)):
             return start, start + len(sought)
     folded = fold(haystack)
-    for first in _occurrences(folded.text, wanted):
-        last = first + len(wanted) - 1
-        start, end = folded.spans[first][0], folded.spans[last][1]
-        if not _cuts_cluster(folded.spans, first, last) and not _cuts_word(haystack, start, end):
-            return start, end
-    return None
+    found = (whole(haystack, folded, first, len(wanted)) for first in _occurrences(folded.text, wanted))
+    return next((span for span in found if span is not None), None)
+
+
+def whole(text: str, folded: Folded, first: int, length: int) -> tuple[int, int] | None:
+    """Return (start, end) in `text` of `length` characters of its folded form from `first` on, None when they cut a word."""
+    last = first + length - 1
+    start, end = folded.spans[first][0], folded.spans[last][1]
+    return None if _cuts_cluster(folded.spans, first, last) or _cuts_word(text, start, end) else (start, end)
 
 
 def _clusters(text: str) -> Iterator[tuple[int, int]]:

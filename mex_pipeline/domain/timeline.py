@@ -88,16 +88,16 @@ def steps(row: Memory, entries: Sequence[HistoryEntry]) -> list[Step]:
     first = entries[0]
     found = []
     if first.before is not None:
-        found.append(Step(row.created_at, _state(first.before)))
+        found.append(Step(row.created_at, state_of(first.before)))
     elif first.after is None and first.event is not Event.ADD and first.old_content is not None:
         found.append(Step(row.created_at, _pieced(row, row.created_at, first.old_content)))
     for entry, following in zip(entries, [*entries[1:], None], strict=True):
         if entry.after is not None:
-            state = _state(entry.after)
+            state = state_of(entry.after)
         elif following is None:
             state = row
         elif following.before is not None:
-            state = _state(following.before)
+            state = state_of(following.before)
         else:
             state = _after(row, entry, found[-1].state if found else None)
         found.append(Step(entry.created_at, state))
@@ -218,17 +218,30 @@ def _is_doubtful(state: Memory) -> bool:
 
 def _confirmed_before(state: Memory, known: Sequence[Memory]) -> str | None:
     """The content before this one, doubts left out, when it was confirmed; `known` are the states up to this one."""
-    others = (one for one in reversed(known) if one.content != state.content and not _is_uncertain(one))
+    others = (one for one in reversed(_standing(known)) if one.content != state.content and not _is_uncertain(one))
     before = next(others, None)
     return before.content if before is not None and before.confidence is Confidence.CONFIRMED else None
+
+
+def _standing(known: Iterable[Memory]) -> list[Memory]:
+    """The values that gave way one after the other: one that was put back takes what came after it along (product P6)."""
+    found: list[Memory] = []
+    for state in known:
+        back = next((number for number, one in enumerate(found) if _value(one) == _value(state)), len(found))
+        found[back:] = [state]
+    return found
+
+
+def _value(state: Memory) -> tuple[object, ...]:
+    return state.content, state.valid_from, state.confidence
 
 
 def _is_uncertain(state: Memory) -> bool:
     return state.confidence is Confidence.UNCERTAIN
 
 
-def _state(columns: Mapping[str, Any]) -> Memory:
-    """The memory of a state in history; what a newer meX added is left out."""
+def state_of(columns: Mapping[str, Any]) -> Memory:
+    """Return the memory of a state in history; what a newer meX added is left out."""
     values = {name: columns[name] for name in _COLUMNS if name in columns}
     values["is_ai_inferred"] = bool(values["is_ai_inferred"])
     values["confidence"] = Confidence(values["confidence"])

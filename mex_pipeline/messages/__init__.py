@@ -59,15 +59,22 @@ _JOBS = frozenset(
     ("state", "outcome", "skipped", "reason", "stage", "happened", "standing", "missed", "verify", "log", "stats")
 )
 _TURNS = frozenset(("source", "turns"))
-_FILES = ("", "jobs_", "turns_", "errors_", "errors_llm_", "help_")
+_AUDIT = frozenset(("audit", "audit_kind", "audit_reason", "audit_remedy", "audit_left"))
+_ERRORS = {"llm_": "errors_llm_", "review_": "review_"}
+"""Where the errors stand whose codes begin so."""
+_FILES = ("", "jobs_", "turns_", "audit_", "review_", "errors_", "errors_llm_", "help_")
 
 
 def _file_of(name: str) -> str:
     family, _, rest = name.partition(".")
     if family in ("error", "hint"):
-        return "errors_llm_" if rest.startswith("llm_") else "errors_"
+        return next((file for start, file in _ERRORS.items() if rest.startswith(start)), "errors_")
     if family in _TURNS:
         return "turns_"
+    if family in _AUDIT:
+        return "audit_"
+    if family == "review":
+        return "review_"
     return "help_" if family == "help" else "jobs_" if family in _JOBS else ""
 
 

@@ -48,6 +48,7 @@ TEXTS: dict[str, str] = {
     "stats.job_attempts": "Attempts per success {attempts}; tried again {retries} times; {merges} requests joined a waiting job",
     "stats.job_faults": "Processes that died {crashes}; jobs taken back {rescues}; put off by a locked mex.db {busy}",
     "stats.job_usage": "Model: {calls} calls ({reused} answers reused), {prompt_tokens} + {completion_tokens} tokens",
+    "stats.never_again": "Never learned again, {place}: {count} values",
     "stage.stopping": "stops at its next step",
     "stage.restoring": "putting back what the export holds",
     "stage.reading": "reading the source",

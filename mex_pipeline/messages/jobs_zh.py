@@ -48,6 +48,7 @@ TEXTS: dict[str, str] = {
     "stats.job_attempts": "每次成功平均尝试 {attempts} 次；重试 {retries} 次；{merges} 次请求并入等待中的任务",
     "stats.job_faults": "进程意外终止 {crashes} 次；收回任务 {rescues} 次；因 mex.db 被占用而推迟 {busy} 次",
     "stats.job_usage": "模型：调用 {calls} 次（复用回答 {reused} 条），{prompt_tokens} + {completion_tokens} token",
+    "stats.never_again": "不再记住，{place}：{count} 个值",
     "stage.stopping": "将在下一步停止",
     "stage.restoring": "正在恢复导出的内容",
     "stage.reading": "正在读取来源",

@@ -20,12 +20,14 @@ from mex_pipeline.clock import millis
 from mex_pipeline.domain.conversation import Cursor, Transcript, Turn
 from mex_pipeline.domain.given import pack, part
 from mex_pipeline.domain.job import Ending, Job, JobState, Outcome, Trigger
+from mex_pipeline.domain.refusal import Refusal
 from mex_pipeline.domain.source_key import SourceKey
 from mex_pipeline.errors import ExternalError, LeaseLost, SourceGone
 from mex_pipeline.services.async_endings import patiently
 from mex_pipeline.services.conversations import Reader, conversation_key, stream
 from mex_pipeline.services.heartbeat import Runs
 from mex_pipeline.services.jobs import ARCHIVE, BATCH_PRIORITY, CHILDREN, EXTRACT, WAITED_FOR, Request, new_job
+from mex_pipeline.services.reading import never_again
 from mex_pipeline.services.transcripts import clean, look
 from mex_pipeline.store import archives, cursors, jobs
 from mex_pipeline.store.async_database import AsyncDatabase
@@ -178,7 +180,8 @@ async def _sift(app: AsyncApp, transcript: Transcript) -> _New | str:
     turns = part(transcript.turns, known)
     if not any(turn.role == "user" and turn.key not in known for turn in turns):
         return "unchanged" if transcript.turns and not turns else "without_user_turns"
-    text = await asyncio.to_thread(_packed, transcript, turns, app.settings.privacy.redact_secrets)
+    banned = await never_again(app)
+    text = await asyncio.to_thread(_packed, transcript, turns, app.settings.privacy.redact_secrets, banned)
     return _New(session, key, off, text, cursors.position(key, kind, agent))
 
 
@@ -188,8 +191,8 @@ async def _is_read(db: AsyncDatabase, position: Query[Cursor], off: int) -> bool
     return read is not None and 0 < off <= read.off
 
 
-def _packed(transcript: Transcript, turns: tuple[Turn, ...], redact: bool) -> str:
-    return pack(clean(replace(transcript, turns=turns), redact=redact))
+def _packed(transcript: Transcript, turns: tuple[Turn, ...], redact: bool, banned: tuple[Refusal, ...]) -> str:
+    return pack(clean(replace(transcript, turns=turns), redact=redact, banned=banned))
 
 
 async def _queue(tx: AsyncDatabase, job: Job, new: _New, now: int) -> str:

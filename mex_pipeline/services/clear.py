@@ -6,7 +6,7 @@ from typing import Any
 
 from mex_pipeline.app import App
 from mex_pipeline.errors import DatabaseBusy
-from mex_pipeline.services import export
+from mex_pipeline.services import export, refusing
 from mex_pipeline.store import clear, purge
 
 
@@ -14,25 +14,35 @@ from mex_pipeline.store import clear, purge
 class Cleared:
     """How many rows of each kind are gone, and the export taken before (None: none was wanted, or nothing was there).
 
-    `is_settled` is false when another process kept the freed pages from being rewritten: their bytes may still be there.
+    `never_again` counts the values that stay refused. `is_settled` is false when another process kept the freed pages
+    from being rewritten: their bytes may still be there.
     """
 
     counts: dict[str, int]
     backup: str | None
+    never_again: int
     is_settled: bool
 
     def to_plain(self) -> dict[str, Any]:
         """Return the JSON object."""
-        return {"cleared": self.counts, "backup": self.backup, "settled": self.is_settled}
+        return {
+            "cleared": self.counts,
+            "backup": self.backup,
+            "never_again": self.never_again,
+            "settled": self.is_settled,
+        }
 
 
 def counts(app: App) -> dict[str, int]:
-    """Return how many rows there are: memories, history, sources, turns, replies, cursors, messages, jobs."""
+    """Return how many rows there are: memories, history, sources, turns, replies, cursors, messages, jobs, proposals, and
+    `declined`: what was declined in review.
+    """
     return app.db.first(clear.counts()) or {}
 
 
 def everything(app: App, *, with_backup: bool) -> Cleared:
-    """Empty the memory and return what is gone; settings, schema and what calls have cost stay.
+    """Empty the memory and return what is gone; settings, schema, what calls have cost and what is never to be known
+    again stay.
 
     The export is written under the same lock, so that it holds exactly what leaves. A job that runs meanwhile finds its
     row gone and writes nothing. Where nothing is left the file is still rewritten: a run before may have been kept from it.
@@ -43,7 +53,8 @@ def everything(app: App, *, with_backup: bool) -> Cleared:
         if backup is not None:
             export.write(backup, export.pieces(app, tx, "json", with_turns=True))
         tx.run(*clear.delete_all())
-    return Cleared(found, None if backup is None else str(backup), is_settled=_settle(app))
+    still_refused = sum(refusing.standing(app).values())
+    return Cleared(found, None if backup is None else str(backup), still_refused, is_settled=_settle(app))
 
 
 def _settle(app: App) -> bool:

@@ -14,7 +14,7 @@ from mex_pipeline.domain.job import MAX_ATTEMPTS, Ending, Job, JobState, Outcome
 from mex_pipeline.domain.memory import Confidence, Memory
 from mex_pipeline.domain.proposal import proposed
 from mex_pipeline.domain.reconcile import Snapshot, reconcile
-from mex_pipeline.domain.refusal import RefusalKind
+from mex_pipeline.domain.refusal import Refusal, RefusalKind, silenced, split_refused
 from mex_pipeline.domain.text import normalised
 from mex_pipeline.errors import LeaseLost, SourceGone, SourceUnreadable
 from mex_pipeline.redaction.redact import kinds
@@ -46,9 +46,11 @@ async def commit(app: AsyncApp, job: Job, reading: Reading, thought: Thought, *,
             candidates, late = await still_new(tx, reading, thought.candidates, app.schema, now)
         else:
             candidates, late = await _not_taken(tx, reading, thought.candidates, app.extractor.kind)
-        snapshot = await _snapshot(tx, reading, candidates, now)
+        known = tuple(await tx.all(refusals.of_kinds(*RefusalKind)))
+        candidates, never = split_refused(candidates, known)
+        snapshot = await _snapshot(tx, reading, candidates, known, now)
         decided = reconcile(candidates, snapshot, app.schema, now=now, new_id=new_id)
-        discarded = (*thought.discarded, *late, *decided.discarded)
+        discarded = (*silenced((*thought.discarded, *late), known), *never, *decided.discarded)
         faults.point("commit_begun")
         await tx.run(*changes.statements(decided, now=now, job_id=job.id))
         asked = proposed(decided.merges, decided.holds, now=now, new_id=new_id, job_id=job.id)
@@ -95,7 +97,9 @@ async def _not_taken(
     return kept, [Discarded(one.content, "already_extracted") for one in candidates if one not in kept]
 
 
-async def _snapshot(tx: AsyncDatabase, reading: Reading, candidates: list[Candidate], now: str) -> Snapshot:
+async def _snapshot(
+    tx: AsyncDatabase, reading: Reading, candidates: list[Candidate], known: tuple[Refusal, ...], now: str
+) -> Snapshot:
     slots = {one.slot for one in candidates if one.slot is not None}
     told: list[tuple[str, str]] = []
     if reading.key is not None or reading.is_again:
@@ -105,7 +109,7 @@ async def _snapshot(tx: AsyncDatabase, reading: Reading, candidates: list[Candid
         active=tuple(await tx.all(memories.in_slots(slots, now))),
         retired=tuple(await tx.all(memories.retired_in_slots(slots))),
         told=frozenset((key, normalised(content)) for key, content in told),
-        refusals=tuple(await tx.all(refusals.of_kinds(*RefusalKind))),
+        refusals=known,
     )
 
 

@@ -18,6 +18,8 @@ from mex_pipeline.store.database import Database
 EXTRACT, IMPORT, RESTORE, ARCHIVE, AGAIN = "extract", "import", "restore", "archive", "again"
 """Kinds of jobs: a source that grows, a file read once, an export of meX that is put back, and an agent's export whose
 conversations are handed out to jobs of their own. AGAIN reads a session anew, whatever was read of it before."""
+UNDO = "undo"
+"""The kind of what takes other jobs back: it is written finished and never queued (services/undo.py)."""
 ASKING = frozenset({EXTRACT, IMPORT, AGAIN})
 """The kinds that ask a model themselves."""
 MAX_LIMIT = 10_000

@@ -12,6 +12,7 @@ from mex_pipeline.domain.selection import Selection
 from mex_pipeline.domain.structured import normalise, require_storable
 from mex_pipeline.domain.wording import Language
 from mex_pipeline.errors import InvalidContent, InvalidInput, InvalidSlot, SlotOccupied, UserError
+from mex_pipeline.services import declines
 from mex_pipeline.services.memories import find, slot_taken
 from mex_pipeline.store import changes, history, memories, search
 from mex_pipeline.store.sql import Statement
@@ -162,7 +163,7 @@ def _restore(app: App, before: Memory, now: str, actor: Actor) -> Restored:
     )
     if taken := slot_taken(app, after, now):
         raise SlotOccupied("restore_occupied", **taken)
-    app.db.run(*_written(Event.RESTORE, before, after, actor, now))
+    app.db.run(*_written(Event.RESTORE, before, after, actor, now), *declines.lift(app.db, [after], actor))
     return Restored(after, is_past, not _is_declared(app.schema, after), _is_unfit(app.schema, after))
 
 

@@ -2,19 +2,23 @@
 
 import shlex
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from mex_pipeline.app import App
 from mex_pipeline.clock import from_iso, iso, parse_local
+from mex_pipeline.domain.candidate import Action, Candidate
 from mex_pipeline.domain.ids import new_id, require_prefix
+from mex_pipeline.domain.instruction import may_be_poison
 from mex_pipeline.domain.memory import Actor, Confidence, Event, HistoryEntry, Memory, Source
+from mex_pipeline.domain.proposal import hold
 from mex_pipeline.domain.rules import Checked, check_write, given_by, is_guarded
 from mex_pipeline.domain.selection import Selection
-from mex_pipeline.errors import InvalidInput, NotFound, SlotOccupied
+from mex_pipeline.errors import InvalidInput, NotFound, SlotOccupied, UserError
+from mex_pipeline.services import declines, refusing
 from mex_pipeline.services.hygiene import to_store
 from mex_pipeline.services.results import Page
 from mex_pipeline.services.search import MAX_NUMBER, folder
-from mex_pipeline.store import changes, history, memories, purge, search, sources
+from mex_pipeline.store import changes, history, memories, proposals, purge, search, sources
 
 
 def add(
@@ -32,22 +36,16 @@ def add(
 
     A person's memory is `confirmed` unless said otherwise, an agent's at most `explicit`. `expires` takes an absolute
     local date or date-time, without it the slot's ttl decides; `since` says from when the value holds. What is private,
-    and an agent's secrets, are not stored (services/hygiene.py). Raises InvalidSlot, InvalidContent, InvalidInput, or
-    SlotOccupied when the unique slot already has an active value.
+    and an agent's secrets, are not stored (services/hygiene.py). Raises InvalidSlot, InvalidContent, InvalidInput,
+    SlotOccupied when the unique slot already has an active value, or UserError("held_for_review") when an agent's words
+    read as an instruction: they wait for a person (product F5).
     """
-    checked = check_write(
-        app.schema,
-        topic=topic,
-        sub_topic=sub_topic,
-        content=to_store(app, content, actor),
-        confidence=confidence or Confidence.CONFIRMED,
-        actor=actor,
-    )
+    stored, tier = to_store(app, content, actor), confidence or Confidence.CONFIRMED
+    checked = check_write(app.schema, topic=topic, sub_topic=sub_topic, content=stored, confidence=tier, actor=actor)
+    _hold_back(app, Candidate(checked.content, topic, sub_topic, confidence=checked.confidence), actor)
     moment = app.clock.now()
     now = iso(moment)
-    valid_from = now if since is None else iso(parse_local(since))
-    if valid_from > iso(moment + timedelta(days=1)):
-        raise InvalidInput("since_in_future", value=since)
+    valid_from = _valid_from(since, moment)
     memory = Memory(
         id=new_id(),
         topic=topic,
@@ -65,8 +63,30 @@ def add(
     with app.db.transaction() as tx:
         if taken := slot_taken(app, memory, now):
             raise SlotOccupied(**taken)
-        tx.run(memories.insert(memory), history.append(changes.entry(Event.ADD, None, memory, actor=actor, now=now)))
+        refusing.admit(tx, memory, actor)
+        line = changes.entry(Event.ADD, None, memory, actor=actor, now=now)
+        tx.run(memories.insert(memory), history.append(line), *declines.lift(tx, [memory], actor))
     return memory
+
+
+def _valid_from(since: str | None, now: datetime) -> str:
+    """Since when a value holds that somebody adds: not since a day that is yet to come anywhere."""
+    valid_from = iso(now if since is None else parse_local(since))
+    if valid_from > iso(now + timedelta(days=1)):
+        raise InvalidInput("since_in_future", value=since)
+    return valid_from
+
+
+def _hold_back(app: App, candidate: Candidate, actor: Actor) -> None:
+    """Ask a person about an agent's words that read as an instruction, and raise UserError("held_for_review").
+
+    A model could be made to write them; what a person types is the person's own (product F4, F5).
+    """
+    if actor is Actor.AI and may_be_poison(candidate):
+        asked = hold(candidate, "instruction", now=iso(app.clock.now()), new_id=new_id)
+        with app.db.transaction() as tx:
+            tx.run(proposals.insert(asked))
+        raise UserError("held_for_review")
 
 
 def slot_taken(app: App, memory: Memory, now: str) -> dict[str, str] | None:
@@ -100,8 +120,8 @@ def update(
     """Change content, confidence or expiry of one memory and return it; its slot stays (seed 004 §3.5, §5.1).
 
     What is not given stays; a new value in a slot with a ttl expires anew. Raises NotFound, InvalidContent, InvalidInput,
-    InvalidInput("memory_forgotten"), or SlotOccupied when an expired memory would be shown again in a unique slot that
-    another has taken.
+    InvalidInput("memory_forgotten"), SlotOccupied when an expired memory would be shown again in a unique slot that
+    another has taken, or UserError("held_for_review") as `add`.
     """
     if content is None and confidence is None and expires is None and not clear_expires:
         raise InvalidInput("update_nothing")
@@ -109,6 +129,10 @@ def update(
         raise InvalidInput("expires_and_clear")
     now = iso(app.clock.now())
     stored = content and to_store(app, content, actor)
+    if stored:
+        before = find(app, prefix)
+        action = Action.UPDATE if before.slot else Action.NEW
+        _hold_back(app, Candidate(stored, before.topic, before.sub_topic, action, replaces=before.content), actor)
     with app.db.transaction() as tx:
         before = find(app, prefix)
         if before.forgotten_at is not None:
@@ -122,8 +146,10 @@ def update(
         )
         if not before.is_active(now) and (taken := slot_taken(app, after, now)):
             raise SlotOccupied(**taken)
+        if after.content != before.content:
+            refusing.admit(tx, after, actor)
         entry = changes.entry(Event.UPDATE, before, after, actor=actor, now=now)
-        tx.run(memories.replace_row(after), history.append(entry))
+        tx.run(memories.replace_row(after), history.append(entry), *declines.lift(tx, [after], actor))
     return after
 
 

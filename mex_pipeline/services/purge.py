@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -11,21 +11,25 @@ from typing import Any
 
 from mex_pipeline.app import App
 from mex_pipeline.clock import iso, millis
+from mex_pipeline.domain.exported import FORMAT, REFUSALS
 from mex_pipeline.domain.given import reworded
 from mex_pipeline.domain.memory import Actor, Event, HistoryEntry, Memory
 from mex_pipeline.domain.purge import (
     Doomed,
     array_without,
-    blanked,
     doomed,
+    is_asked_about,
     is_told_by,
     needles,
     pruned,
     shared_messages,
+    turns_hidden,
     turns_without,
+    unsaid,
     without,
     without_entries,
 )
+from mex_pipeline.domain.refusal import Refusal, RefusalKind, met, never_again
 from mex_pipeline.domain.schema import Schema
 from mex_pipeline.domain.selection import Selection
 from mex_pipeline.domain.structured import render
@@ -34,7 +38,7 @@ from mex_pipeline.errors import DatabaseBusy, ExternalError, MexError, NotFound
 from mex_pipeline.paths import write_private
 from mex_pipeline.services.lifecycle import matching, require_target
 from mex_pipeline.services.memories import find
-from mex_pipeline.store import cursors, history, purge
+from mex_pipeline.store import cursors, history, purge, refusals
 from mex_pipeline.store.database import Database
 from mex_pipeline.store.migrations import VERSION, version
 from mex_pipeline.store.sql import Statement
@@ -72,6 +76,8 @@ class Receipt:
     out_of_reach: tuple[dict[str, str], ...]
     were_sought: bool
     """False when nobody knows the words any more: the files were written anew, but there was nothing to look for."""
+    never_again: int = 0
+    """How many values are not learned again from now on."""
 
     @property
     def is_verified(self) -> bool:
@@ -79,7 +85,7 @@ class Receipt:
         return self.were_sought and not self.unfinished
 
     def to_plain(self) -> dict[str, Any]:
-        """Return the JSON object: `{purged, rewritten, kept, verified, unfinished, out_of_reach}`."""
+        """Return the JSON object: `{purged, rewritten, kept, verified, unfinished, out_of_reach, never_again}`."""
         return {
             "purged": list(self.purged),
             "rewritten": _counted(self.rewritten),
@@ -87,6 +93,7 @@ class Receipt:
             "verified": self.is_verified,
             "unfinished": [{"what": what, "code": code} for what, code in self.unfinished.items()],
             "out_of_reach": list(self.out_of_reach),
+            "never_again": self.never_again,
         }
 
     def require_finished(self) -> None:
@@ -133,15 +140,17 @@ class _Cleaned:
     failure: str | None = None
 
 
-def execute(app: App, which: Meant) -> Receipt:
+def execute(app: App, which: Meant, *, and_never_again: bool = False) -> Receipt:
     """Forget for good what is meant and return the receipt; one line of history without content stays of each.
 
+    With `and_never_again` every value that it ever had is refused from now on, in the backups too (domain/refusal.py).
     Backups go first: once the row is gone, nobody knows which words to look for in their text files. Raises DatabaseBusy
     when the write lock cannot be had; what cannot be cleaned otherwise is in the receipt.
     """
     moment = app.clock.now()
     with app.db.snapshot() as view:
         gone = _gather(app.schema, view, which.ids)
+        gone = _refusing(view, gone, moment) if and_never_again else gone
     backups = {
         path.relative_to(app.home.root).as_posix(): _clean_backup(app.schema, path, gone, moment)
         for path in _backups(app.home.backups)
@@ -149,6 +158,7 @@ def execute(app: App, which: Meant) -> Receipt:
     app.db.script("PRAGMA secure_delete = ON;")
     with app.db.transaction() as tx:
         gone |= _gather(app.schema, tx, which.ids)
+        gone = _refusing(tx, gone, moment) if and_never_again else gone
         counts = _forget(tx, gone, moment)
     own = _settle(app.db, gone.words, counts)
     everything = {app.home.database.name: own} | backups
@@ -160,7 +170,18 @@ def execute(app: App, which: Meant) -> Receipt:
         unfinished={what: one.failure for what, one in everything.items() if one.failure},
         out_of_reach=_out_of_reach(app.db, gone),
         were_sought=bool(gone.words),
+        never_again=len(gone.refusals),
     )
+
+
+def _refusing(view: Database, gone: Doomed, moment: datetime) -> Doomed:
+    """The same, with the refusals of every value it had; what is refused already needs none."""
+    standing = [*view.all(refusals.of_kinds(RefusalKind.NEVER_AGAIN)), *gone.refusals]
+    meant: set[Refusal] = set()
+    for where, content in sorted(gone.values):
+        standing += never_again(where, content, standing, iso(moment))
+        meant.update(met(standing, where, content))
+    return replace(gone, refusals=frozenset(meant))
 
 
 def _gather(schema: Schema, db: Database, ids: Iterable[str]) -> Doomed:
@@ -189,6 +210,7 @@ def _forget(tx: Database, gone: Doomed, moment: datetime) -> dict[str, int]:
     counts = _erase(tx, gone)
     tx.run(*(history.append(mark) for mark in marks))
     tx.run(*(one for agent, key in sorted(told) for one in cursors.mark_purged(agent, key, millis(moment))))
+    tx.run(*(refusals.insert(one) for one in sorted(gone.refusals, key=lambda one: one.hash)))
     return counts
 
 
@@ -201,10 +223,17 @@ def _erase(tx: Database, gone: Doomed) -> dict[str, int]:
     if "jobs" in present:
         counts["jobs"] = _rewrite(tx, [_silent(job, gone) for job in tx.all(purge.wordy_jobs())])
     if "kept_replies" in present:
-        told = [key for key, reply in tx.all(purge.replies()) if is_told_by(reply, gone.words)]
+        told = [key for key, reply in tx.all(purge.replies()) if is_told_by(reply, gone)]
         counts["kept_replies"] = _rewrite(tx, [purge.drop_reply(key) for key in told])
     if "turns" in present:
         counts["turns"] = _rewrite(tx, [*_silenced(tx.all(purge.turns(gone.sessions, gone.messages)), gone)])
+        every = tx.all(purge.every_turn()) if gone.refusals else []
+        counts["turns"] += _rewrite(
+            tx, [purge.rewrite_turn(one["seq"], left) for one, left in turns_hidden(every, gone)]
+        )
+    if "proposals" in present:
+        asked = [one["id"] for one in tx.all(purge.proposals()) if is_asked_about(one, gone)]
+        counts["proposals"] = _rewrite(tx, [purge.drop_proposal(one) for one in asked])
     tx.run(*(purge.rebuild(index) for index in tx.all(purge.full_text_indexes())))
     return {table: count for table, count in counts.items() if count}
 
@@ -241,7 +270,7 @@ def _silent(job: dict[str, Any], gone: Doomed) -> Statement | None:
     """A job's row without the words, None when it holds none of them."""
     left = job | {name: _silent_json(job[name], gone) for name in ("result", "errors")}
     if job["given_text"] is not None:
-        change = partial(blanked, words=gone.words)
+        change = partial(unsaid, gone=gone)
         text = job["given_text"]
         left["given_text"] = reworded(text, change) if job["has_turns"] else change(text)
     return None if left == job else purge.rewrite_job(left)
@@ -323,12 +352,23 @@ def _clean_text(path: Path, raw: bytes, gone: Doomed) -> _Cleaned:
     try:
         data = json.loads(text)
         value, count = pruned(data, replace(gone, shared=gone.shared | _shared_in(data, gone)))
+        count += _add_refusals(value, gone)
         left = json.dumps(value, ensure_ascii=False, indent=2) + "\n"
     except (ValueError, RecursionError):
         left, count = without_entries(text, gone)
     if count:
         write_private(path, left)
     return _Cleaned({"rows": count})
+
+
+def _add_refusals(export: Any, gone: Doomed) -> int:
+    """Let an export remember what is never to be known again, and return how many refusals it did not have yet."""
+    if not isinstance(export, dict) or export.get("format") != FORMAT:
+        return 0
+    known = export.setdefault(REFUSALS.name, [])
+    fresh = [row for row in map(asdict, sorted(gone.refusals, key=lambda one: one.hash)) if row not in known]
+    known += fresh
+    return len(fresh)
 
 
 def _shared_in(data: Any, gone: Doomed) -> frozenset[tuple[str, str]]:

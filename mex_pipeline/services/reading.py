@@ -14,14 +14,15 @@ from mex_pipeline.domain.chunks import cut
 from mex_pipeline.domain.conversation import Chunk, Cursor, Transcript, Turn, settled
 from mex_pipeline.domain.given import unpack
 from mex_pipeline.domain.job import Job
+from mex_pipeline.domain.refusal import Refusal, RefusalKind, hidden
 from mex_pipeline.domain.source_key import SourceKey
 from mex_pipeline.errors import SourceFormat, SourceGone, SourceUnreadable
 from mex_pipeline.redaction.redact import redacted
 from mex_pipeline.services.conversations import conversation_key
 from mex_pipeline.services.files import key_of
 from mex_pipeline.services.jobs import IMPORT
-from mex_pipeline.services.transcripts import clean, look, read
-from mex_pipeline.store import cursors, jobs
+from mex_pipeline.services.transcripts import clean, hushed, look, read
+from mex_pipeline.store import cursors, jobs, refusals
 
 RULES_CHUNK_TOKENS = 1_000_000_000
 
@@ -74,8 +75,8 @@ async def read_source(app: AsyncApp, job: Job) -> Reading:
     stands = await asyncio.to_thread(look, key, adapter)
     is_still = moves_cursor and await _has_been_still(app, key, stands)
     quiet_seconds = -math.inf if is_still else app.settings.extraction.quiet_seconds
-    redact = app.settings.privacy.redact_secrets
-    read_on = partial(read, key, adapter, quiet_seconds=quiet_seconds, redact=redact)
+    redact, banned = app.settings.privacy.redact_secrets, await never_again(app)
+    read_on = partial(read, key, adapter, quiet_seconds=quiet_seconds, redact=redact, banned=banned)
     try:
         transcript = await asyncio.to_thread(read_on, since, until=until)
     except (SourceFormat, SourceUnreadable):
@@ -125,15 +126,16 @@ async def _from_given(app: AsyncApp, job: Job) -> Reading:
     handed_over = await app.db.first(jobs.text(job.id))
     if handed_over is None:
         raise SourceGone("text_gone")
+    banned = await never_again(app)
     if "session" not in job.payload:
         said_at = iso_of_millis(job.created_at)  # what is handed over was said now
-        given = parse_given(await _safe_text(app, job, handed_over))
-        given = await asyncio.to_thread(clean, given, redact=app.settings.privacy.redact_secrets)
+        given = parse_given(await _safe_text(app, job, handed_over, banned))
+        given = await asyncio.to_thread(clean, given, redact=app.settings.privacy.redact_secrets, banned=banned)
         turns = tuple(replace(turn, at=said_at) for turn in given.turns)
         text = replace(given, turns=turns)
         gone, _ = await _tellable(app, text.agent, turns)  # who says it again wants it to be known again
         return Reading(text, turns, _chunks(app, turns, turns), Cursor(), None, None, moves_cursor=False, gone=gone)
-    transcript = await asyncio.to_thread(unpack, handed_over)
+    transcript = await asyncio.to_thread(lambda: hushed(unpack(handed_over), banned))
     key = conversation_key(transcript.agent, job.payload["session"])
     since = await app.db.first(cursors.position(str(key), app.extractor.kind, transcript.agent)) or Cursor()
     if since.off > transcript.cursor.off:
@@ -143,11 +145,17 @@ async def _from_given(app: AsyncApp, job: Job) -> Reading:
     return Reading(transcript, new, _chunks(app, turns, new), since, key, None, gone=gone)
 
 
-async def _safe_text(app: AsyncApp, job: Job, text: str) -> str:
-    """The given text without its secrets, before it is cut anywhere; the job keeps no other from here on (product F2)."""
-    if not app.settings.privacy.redact_secrets:
-        return text
-    safe = await asyncio.to_thread(redacted, text)
+async def never_again(app: AsyncApp) -> tuple[Refusal, ...]:
+    """Return what is never to be known again: no turn says it to a model (product B6)."""
+    return tuple(await app.db.all(refusals.of_kinds(RefusalKind.NEVER_AGAIN)))
+
+
+async def _safe_text(app: AsyncApp, job: Job, text: str, banned: tuple[Refusal, ...]) -> str:
+    """The given text without secrets and refused values, before it is cut anywhere; the job keeps no other from here on
+    (product B6, F2).
+    """
+    safe = await asyncio.to_thread(redacted, text) if app.settings.privacy.redact_secrets else text
+    safe = await asyncio.to_thread(hidden, safe, banned)
     if safe != text:
         async with app.db.transaction() as tx:
             await tx.run(jobs.replace_text(job, safe))

@@ -14,7 +14,7 @@ from mex_pipeline.domain.retold import is_retold
 from mex_pipeline.domain.schema import Schema
 from mex_pipeline.domain.source_key import SourceKey
 from mex_pipeline.services.again import from_kept, from_source, readable
-from mex_pipeline.services.reading import RULES_CHUNK_TOKENS, Reading
+from mex_pipeline.services.reading import RULES_CHUNK_TOKENS, Reading, never_again
 from mex_pipeline.services.transcripts import clean
 from mex_pipeline.store import cursors, sources, turns
 from mex_pipeline.store.async_database import AsyncDatabase
@@ -31,7 +31,8 @@ async def read_again(app: AsyncApp, job: Job) -> Reading:
     if read is None:
         kept = await app.db.all(turns.of_session(job.payload["adapter"], job.payload["kept"]))
         read = from_kept(job.payload, kept)
-    found = await asyncio.to_thread(clean, read, redact=app.settings.privacy.redact_secrets)
+    redact, banned = app.settings.privacy.redact_secrets, await never_again(app)
+    found = await asyncio.to_thread(clean, read, redact=redact, banned=banned)
     gone = frozenset(await app.db.all(cursors.purged(found.agent, [turn.key for turn in found.turns])))
     left = readable(found, set() if kept else gone)  # kept turns have lost what was forgotten for good
     limit = app.settings.extraction.chunk_tokens if app.extractor.kind == "model" else RULES_CHUNK_TOKENS

@@ -10,17 +10,19 @@ from typing import Any
 
 from mex_pipeline.app import AsyncApp
 from mex_pipeline.clock import iso, millis
-from mex_pipeline.domain.exported import APART, HISTORY, MEMORIES, SOURCES, TURNS, read_row
+from mex_pipeline.domain.exported import APART, HISTORY, MEMORIES, PROPOSALS, SOURCES, TURNS, read_row
 from mex_pipeline.domain.job import Ending, Job, JobState, Outcome
 from mex_pipeline.domain.memory import Actor, Event, HistoryEntry, Memory
+from mex_pipeline.domain.refusal import Refusal, RefusalKind, hidden, place
 from mex_pipeline.domain.restoring import Conflict, Decided, Given, decide, invalid, is_linked, read_memories
 from mex_pipeline.domain.schema import Schema
+from mex_pipeline.domain.unwelcome import hushed, is_unwelcome, unwelcome_histories, welcome
 from mex_pipeline.errors import InvalidInput, LeaseLost, SourceFormat
 from mex_pipeline.services.async_endings import patiently
 from mex_pipeline.services.commit import is_for_review
 from mex_pipeline.services.results import memory_plain
 from mex_pipeline.services.transfer import read_export
-from mex_pipeline.store import changes, cursors, export, history, jobs, memories, purge
+from mex_pipeline.store import changes, cursors, export, history, jobs, memories, purge, refusals
 from mex_pipeline.store.async_database import AsyncDatabase
 from mex_pipeline.store.sql import Statement
 
@@ -34,7 +36,7 @@ _BATCH = 5_000
 class _File:
     """The rows of an export that can be stored, and a conflict for each that cannot; `refused` are ids of the latter.
 
-    `unlinked` has a conflict for each memory whose history has gaps, by id.
+    `unlinked` has a conflict for each memory whose history stays out, for its gaps or for what it says, by id.
     """
 
     given: tuple[Given, ...]
@@ -95,10 +97,45 @@ def _unlinked(rows: list[dict[str, Any]], ids: Set[str]) -> dict[str, Conflict]:
     }
 
 
+def _without_refused(file: _File, banned: list[Refusal]) -> _File:
+    """The file without what must not be learned again: memories with all that is theirs, histories that once said it,
+    held candidates; in other words of it the value is hidden (product B6).
+    """
+    if not banned:
+        return file
+    given, conflicts = welcome(file.given, banned)
+    places = {one.memory.id: place(one.memory.topic, one.memory.sub_topic) for one in file.given}
+    tainted = unwelcome_histories(file.rows[HISTORY.name], places, banned)
+    known = {one.memory.id for one in given}
+    barred_ids = places.keys() - known
+    sources = [row for row in file.rows[SOURCES.name] if row["memory_id"] in barred_ids]
+    said = {(row["agent"], row["message_key"]) for row in sources}
+    rows = {name: [hushed(row, banned) for row in found] for name, found in file.rows.items()}
+    proposals = enumerate(file.rows[PROPOSALS.name], 1)
+    barred = {
+        number: row["id"] for number, row in proposals if row["candidate"] and is_unwelcome(row["candidate"], banned)
+    }
+    conflicts += [Conflict(number, "never_again", key, section=PROPOSALS.name) for number, key in barred.items()]
+    rows[PROPOSALS.name] = [row for row in rows[PROPOSALS.name] if row["id"] not in barred.values()]
+    rows[TURNS.name] = [row for row in rows[TURNS.name] if (row["agent"], row["key"]) not in said]
+    told = [
+        replace(one, facts={name: hidden(fact, banned) for name, fact in one.facts.items()}) for one in file.conflicts
+    ]
+    return _File(
+        tuple(given),
+        rows,
+        (*told, *conflicts),
+        file.refused | barred_ids | (tainted.keys() - known),
+        {**file.unlinked, **tainted},
+    )
+
+
 async def _commit(app: AsyncApp, job: Job, file: _File) -> None:
     moment = app.clock.now()
     now, at = iso(moment), millis(moment)
     async with app.db.transaction() as tx:
+        banned = await tx.all(refusals.of_kinds(RefusalKind.NEVER_AGAIN))
+        file = await asyncio.to_thread(_without_refused, file, banned)
         here = await tx.all(export.concerned(file.ids(), file.slots(), now))
         purged = frozenset(await tx.all(purge.purged(file.ids())))
         replaces = job.payload["on_conflict"] == "overwrite"
@@ -107,7 +144,7 @@ async def _commit(app: AsyncApp, job: Job, file: _File) -> None:
         )
         await _write(tx, _rows(decided))
         untold = purged | file.unlinked.keys()
-        counts = await _beside(tx, file, decided, {memory.id for memory in here} | untold)
+        counts = await _beside(tx, file, decided, {memory.id for memory in here}, untold)
         await _write(tx, (history.append(line) for line in _lines(file, decided, untold, now, job.id)))
         gaps = [file.unlinked[memory.id] for memory in decided.inserted if memory.id in file.unlinked]
         conflicts = sorted(
@@ -133,17 +170,19 @@ def _rows(decided: Decided) -> Iterator[Statement]:
     yield from (memories.insert(memory) for memory in decided.inserted)
 
 
-async def _beside(tx: AsyncDatabase, file: _File, decided: Decided, untold: Set[str]) -> dict[str, int]:
+async def _beside(tx: AsyncDatabase, file: _File, decided: Decided, here: Set[str], untold: Set[str]) -> dict[str, int]:
     """Write what stands beside the memories, and return how many rows of each section were new.
 
-    The history of an inserted memory comes along as it was, unless the memory is or was here, or the file tells it with
-    gaps (`untold`). That of a memory which the file has no more comes when it says so itself: it ends with `delete`.
-    Kept turns of messages that said something which was forgotten for good here stay out (product B6).
+    The history of an inserted memory comes along as it was, unless the memory is (`here`) or was here, or the file tells
+    it with gaps (`untold`). That of a memory which the file has no more comes when it says so itself: it ends with `delete`.
+    Kept turns of messages that said something which was forgotten for good here stay out (product B6), and so does the
+    question whether two memories are one unless both are here.
     """
     inserted = {memory.id for memory in decided.inserted}
     replaced = {write.after.id for write in decided.replaced}
     named = {one.memory.id for one in file.given} | file.refused
-    told = [row for row in file.rows["history"] if row["memory_id"] not in untold]
+    present = inserted | here
+    told = [row for row in file.rows["history"] if row["memory_id"] not in here | untold]
     ended = {row["memory_id"]: row["event"] == Event.DELETE for row in told}
     wanted = inserted | {key for key, is_deleted in ended.items() if is_deleted and key not in named}
     sources = file.rows["sources"]
@@ -158,6 +197,8 @@ async def _beside(tx: AsyncDatabase, file: _File, decided: Decided, untold: Set[
         rows = file.rows[section.name]
         if section is TURNS:
             rows = [row for row in rows if (row["agent"], row["key"]) not in gone]
+        if section is PROPOSALS:
+            rows = [row for row in rows if row["memory_id"] is None or {row["memory_id"], row["other_id"]} <= present]
         counts[section.name] = await _write(tx, (export.insert(section, row) for row in rows))
     return counts
 

@@ -1,198 +1,292 @@
-"""The review queue: what a model inferred, and what a person makes of it (seed 004 ADR-5, §6.3; product C6, G16)."""
+"""The review queue: what waits for a person, in which order, and what is meant by ids (seed 004 §6.3; product C6, G16)."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
 
 from mex_pipeline.app import App
 from mex_pipeline.clock import iso
-from mex_pipeline.domain.memory import Actor, Confidence, Event, HistoryEntry, Memory, Source
-from mex_pipeline.domain.review import awaits_review, before_doubt, sources_of_value
-from mex_pipeline.domain.structured import require_storable
-from mex_pipeline.errors import InvalidInput, SlotOccupied, UserError
+from mex_pipeline.domain.contradiction import contradictions
+from mex_pipeline.domain.decided import in_the_way
+from mex_pipeline.domain.ids import require_prefix
+from mex_pipeline.domain.memory import Confidence, HistoryEntry, Memory, Source
+from mex_pipeline.domain.proposal import SIMILAR, Proposal, ProposalKind
+from mex_pipeline.domain.review import OF_KINDS, Importance, Kind, awaits_review, before_doubt, sources_of_value
+from mex_pipeline.errors import InvalidInput, NotFound
 from mex_pipeline.services import memories as memory_service
-from mex_pipeline.services.results import memory_plain, source_plain
+from mex_pipeline.services.asked import Asked, Beside, Held, Pair, Waiting
 from mex_pipeline.services.search import MAX_NUMBER
-from mex_pipeline.store import changes, history, memories, review, sources
+from mex_pipeline.store import history, memories, proposals, review, sources
 from mex_pipeline.store.database import Database
 
 
 class Order(StrEnum):
-    """How the queue may be sorted (product G16): by when the doubt arose, the surest first, or by slot."""
+    """How the queue may be sorted (product G16): by when the question arose, by what matters, the surest first, or by slot."""
 
     NEWEST = "newest"
     OLDEST = "oldest"
+    IMPORTANCE = "importance"
     CONFIDENCE = "confidence"
     TOPIC = "topic"
-
-
-@dataclass(frozen=True, slots=True)
-class Waiting:
-    """A memory that awaits review, the state it replaced, and where its present content was said."""
-
-    memory: Memory
-    previous: Memory | None
-    sources: tuple[Source, ...]
-
-    def to_plain(self) -> dict[str, Any]:
-        """Return the JSON object: the memory's, `previous` and `sources`."""
-        return memory_plain(self.memory) | {
-            "previous": None if self.previous is None else memory_plain(self.previous),
-            "sources": [source_plain(source) for source in self.sources],
-        }
 
 
 @dataclass(frozen=True, slots=True)
 class Queue:
     """Some of what awaits review, and how many there are in all."""
 
-    waiting: tuple[Waiting, ...]
+    waiting: tuple[Asked, ...]
     total: int
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """Which memories are meant: ids (or prefixes), or all that wait, of one topic perhaps.
+    """What is meant: ids (or prefixes) of memories and proposals, or all that wait, of one topic or kind perhaps.
 
-    `seen` is the memory as a person was shown it: when its content has changed since, nothing is decided.
+    `seen` are the contents as a person was shown them: when one has changed since, nothing is decided.
     """
 
     ids: tuple[str, ...] = ()
     topic: str | None = None
     everything: bool = False
-    seen: Memory | None = None
+    kind: Kind | None = None
+    seen: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Declined:
-    """A doubt that was put away, the state before it, and whether that one stands again."""
+class _Place:
+    """A question in the queue as far as its order asks: `memory` is the id of a doubt or a due value."""
 
-    doubt: Memory
-    previous: Memory | None
-    memory: Memory
-    """The row as it is now: forgotten, or the earlier state."""
+    kind: Kind
+    at: str
+    topic: str | None
+    sub_topic: str | None
+    confidence: Confidence
+    memory: str = ""
+    proposal: Proposal | None = None
 
     @property
-    def is_restored(self) -> bool:
-        """True when the earlier state stands again."""
-        return self.memory.forgotten_at is None
-
-    def to_plain(self) -> dict[str, Any]:
-        """Return the JSON object: the memory as it is now, `previous` and `restored`."""
-        previous = None if self.previous is None else memory_plain(self.previous)
-        return memory_plain(self.memory) | {"previous": previous, "restored": self.is_restored}
+    def slot(self) -> tuple[bool, str, bool, str]:
+        return self.topic is None, self.topic or "", self.sub_topic is None, self.sub_topic or ""
 
 
 def pending(
-    app: App, *, order: Order = Order.NEWEST, topic: str | None = None, limit: int | None = None, offset: int = 0
+    app: App,
+    *,
+    order: Order = Order.NEWEST,
+    topic: str | None = None,
+    kind: Kind | None = None,
+    limit: int | None = None,
+    offset: int = 0,
 ) -> Queue:
     """Return one page of the queue; `limit` None or 0 means all (seed 004 §6.3). Raises InvalidInput for a bad number."""
     if not 0 <= offset <= MAX_NUMBER or (limit is not None and not 0 <= limit <= MAX_NUMBER):
         raise InvalidInput("number_out_of_range", most=MAX_NUMBER)
     now = iso(app.clock.now())
     with app.db.snapshot() as view:
-        found = view.all(review.page(now, order=order, topic=topic, limit=limit or -1, offset=offset))
-        return Queue(_explained(view, found), view.first(review.count(now, topic)) or 0)
+        queue = _sorted(app, view, _queue(app, view, now, topic, kind), order, now)
+        page = queue[offset : offset + limit if limit else None]
+        return Queue(_explained(app, view, page, now), len(queue))
 
 
-def chosen(app: App, wanted: Wanted) -> list[Waiting]:
+def count(app: App, view: Database) -> int:
+    """Return how many questions wait for a person: what `mex`, `mex stats` and the list agree on."""
+    now = iso(app.clock.now())
+    found = (view.first(review.count(now, None)), view.first(proposals.count(now)))
+    return sum(number or 0 for number in found) + len(_due(app, view, now))
+
+
+def chosen(app: App, wanted: Wanted) -> list[Asked]:
     """Return what is meant, in the order given or newest first.
 
-    Raises InvalidInput: `review_needs_target`, `review_ids_and_all`, `not_in_review`, `memory_forgotten`,
-    `review_changed`; NotFound and `bad_id` for an id; InvalidSlot for a topic that is not declared and holds nothing.
+    Raises InvalidInput: `review_needs_target`, `review_ids_and_all`, `not_in_review`, `review_stale`,
+    `memory_forgotten`, `review_changed`; NotFound and `bad_id` for an id; InvalidSlot for a topic that is not declared
+    and holds nothing.
     """
     with app.db.snapshot() as view:
-        return _chosen(app, view, wanted)
+        return meant(app, view, wanted)
 
 
-def approve(app: App, wanted: Wanted, *, actor: Actor) -> list[Memory]:
-    """Confirm memories, all or none, and return them (seed 004 §6.3): only the tier rises.
-
-    Raises UserError("agent_cannot_confirm") unless a person acts (product P7), and as `chosen` does.
-    """
-    if actor is not Actor.USER:
-        raise UserError("agent_cannot_confirm")
-    now = iso(app.clock.now())
-    with app.db.transaction() as tx:
-        before = [waiting.memory for waiting in _chosen(app, tx, wanted)]
-        after = [replace(memory, confidence=Confidence.CONFIRMED, updated_at=now) for memory in before]
-        lines = [
-            changes.entry(Event.APPROVE, old, new, actor=actor, now=now) for old, new in zip(before, after, strict=True)
-        ]
-        _write(tx, after, lines)
-    return after
-
-
-def decline(
-    app: App, wanted: Wanted, *, reason: str, restore_previous: bool = False, actor: Actor = Actor.USER
-) -> list[Declined]:
-    """Forget memories softly, all or none, and return them (seed 004 §6.3).
-
-    With `restore_previous` the state each replaced stands again in the same row, as it was: value, tier, evidence and
-    times (product C6). Raises as `chosen` does, SlotOccupied when the slot of an earlier value is held by another.
-    """
-    require_storable(None, reason)
-    now = iso(app.clock.now())
-    found: list[Declined] = []
-    lines: list[HistoryEntry] = []
-    with app.db.transaction() as tx:
-        for one in _chosen(app, tx, wanted):
-            standing = replace(one.memory, updated_at=now, forgotten_at=now, forgotten_reason=reason)
-            lines.append(changes.entry(Event.FORGET, one.memory, standing, actor=actor, now=now))
-            if restore_previous and one.previous is not None:
-                gone, standing = standing, replace(one.previous, updated_at=now)
-                if taken := memory_service.slot_taken(app, standing, now):
-                    raise SlotOccupied("put_back_occupied", **taken)
-                lines.append(changes.entry(Event.RESTORE, gone, standing, actor=actor, now=now))
-            found.append(Declined(one.memory, one.previous, standing))
-        _write(tx, [one.memory for one in found], lines)
-    return found
-
-
-def _write(tx: Database, rows: Sequence[Memory], lines: Sequence[HistoryEntry]) -> None:
-    tx.run(*(memories.replace_row(memory) for memory in rows), *(history.append(line) for line in lines))
-
-
-def _chosen(app: App, view: Database, wanted: Wanted) -> list[Waiting]:
-    by_condition = wanted.everything or wanted.topic is not None
+def meant(app: App, view: Database, wanted: Wanted) -> list[Asked]:
+    """Return what `chosen` does, inside a transaction: only what is read there stays true."""
+    by_condition = wanted.everything or wanted.topic is not None or wanted.kind is not None
     if bool(wanted.ids) is by_condition:
         raise InvalidInput("review_ids_and_all" if wanted.ids else "review_needs_target")
     now = iso(app.clock.now())
     if wanted.ids:
-        found = [_waiting(app, identifier, wanted.seen, now) for identifier in wanted.ids]
-        return list(_explained(view, {memory.id: memory for memory in found}.values()))
-    listed = view.all(review.page(now, order=Order.NEWEST, topic=wanted.topic, limit=-1, offset=0))
+        named = {place.memory or place.proposal: place for place in (_named(app, view, one, now) for one in wanted.ids)}
+        found = _explained(app, view, list(named.values()), now)
+        if wanted.seen is not None and any(one.contents != wanted.seen for one in found):
+            raise InvalidInput("review_changed", id=found[0].id)
+        return list(found)
+    listed = _queue(app, view, now, wanted.topic, wanted.kind)
     if not listed:
         app.schema.locate(wanted.topic, None)
-    return list(_explained(view, listed))
+    return list(_explained(app, view, listed, now))
 
 
-def _waiting(app: App, identifier: str, seen: Memory | None, now: str) -> Memory:
-    memory = memory_service.find(app, identifier)
+def _queue(app: App, view: Database, now: str, topic: str | None, kind: Kind | None) -> list[_Place]:
+    """All that waits, newest first; of one moment doubts come first."""
+    doubts = [
+        _Place(Kind.DOUBT, one.updated_at, one.topic, one.sub_topic, one.confidence, memory=one.id)
+        for one in view.all(review.doubts(now, topic))
+    ]
+    asked = _proposed(view, view.all(proposals.waiting(now, topic)))
+    due = [
+        _Place(Kind.DUE, since, one.topic, one.sub_topic, one.confidence, memory=one.id)
+        for one, since in _due(app, view, now)
+        if topic in (None, one.topic)
+    ]
+    found = [one for one in (*doubts, *asked, *due) if kind in (None, one.kind)]
+    return sorted(found, key=lambda one: one.at, reverse=True)
+
+
+def _proposed(view: Database, found: Sequence[Proposal]) -> list[_Place]:
+    rows = {one.id: one for one in view.all(memories.by_ids(_ids(found)))}
+    return [_place(proposal, rows) for proposal in found]
+
+
+def _ids(found: Iterable[Proposal]) -> set[str]:
+    return {one for proposal in found for one in (proposal.memory_id, proposal.other_id) if one}
+
+
+def _place(proposal: Proposal, rows: dict[str, Memory]) -> _Place:
+    candidate = proposal.candidate
+    if candidate is not None:
+        where = (candidate.topic, candidate.sub_topic)
+        return _Place(Kind.HOLD, proposal.created_at, *where, candidate.confidence, proposal=proposal)
+    memory, other = rows[proposal.memory_id or ""], rows[proposal.other_id or ""]
+    least = min(memory, other, key=lambda one: one.confidence.weight).confidence
+    return _Place(Kind.MERGE, proposal.created_at, memory.topic, memory.sub_topic, least, proposal=proposal)
+
+
+def _due(app: App, view: Database, now: str) -> list[tuple[Memory, str]]:
+    """The values that nobody has checked for as long as their slot says, and since when; a doubt waits anyway."""
+    slots = [(slot.topic, slot.name) for slot in app.schema.slots() if slot.policy.review_every]
+    found = view.all(memories.in_slots(slots, now)) if slots else []
+    return [
+        (memory, since)
+        for memory in found
+        if (since := app.schema.policy_of(*memory.slot or ("", "")).due_since(memory, now))
+        and not awaits_review(memory, now)
+    ]
+
+
+def _sorted(app: App, view: Database, queue: list[_Place], order: Order, now: str) -> list[_Place]:
+    """The queue, which comes newest first, in the order asked for; what is equal there stays newest first."""
+    match order:
+        case Order.NEWEST:
+            return queue
+        case Order.OLDEST:
+            return queue[::-1]
+        case Order.CONFIDENCE:
+            return sorted(queue, key=lambda one: -one.confidence.weight)
+        case Order.TOPIC:
+            return sorted(queue, key=lambda one: one.slot)
+        case Order.IMPORTANCE:
+            return _by_importance(app, view, queue, now)
+
+
+def _by_importance(app: App, view: Database, queue: list[_Place], now: str) -> list[_Place]:
+    """What matters first; the values of one slot that contradict each other stay together."""
+    over_confirmed = {memory_id for memory_id, _ in view.all(history.confirmed_before_doubt(now))}
+    contested = set(_contested(app, view, queue, now))
+
+    def importance(one: _Place) -> Importance:
+        slot = app.schema.find(one.topic, one.sub_topic)
+        if one.memory in over_confirmed:
+            return Importance.OVER_CONFIRMED
+        if one.kind is not Kind.DOUBT:
+            return OF_KINDS[one.kind]
+        if slot is not None and slot.unique:
+            return Importance.UNIQUE
+        return Importance.CONTRADICTION if one.memory in contested else Importance.LONE
+
+    def rank(one: _Place) -> tuple[int, str]:
+        found = importance(one)
+        return found, f"{one.topic}.{one.sub_topic}" if found is Importance.CONTRADICTION else ""
+
+    return sorted(queue, key=rank)
+
+
+def _contested(app: App, view: Database, places: Iterable[_Place], now: str) -> defaultdict[str, list[Beside]]:
+    """Memory id to the memories of its topic that contradict it, for the topics of these places."""
+    topics = {one.topic for one in places if one.memory and one.topic and one.sub_topic}
+    beside: defaultdict[str, list[Beside]] = defaultdict(list)
+    for found in contradictions(view.all(review.of_topics(topics, now)), app.schema) if topics else ():
+        beside[found.first.id].append(Beside(found.second, found.reason))
+        beside[found.second.id].append(Beside(found.first, found.reason))
+    return beside
+
+
+def _named(app: App, view: Database, identifier: str, now: str) -> _Place:
+    """The question that an id or prefix names, of a memory or a proposal."""
+    asked = view.all(proposals.by_prefix(require_prefix(identifier)))
+    if not asked:
+        return _of_memory(app, memory_service.find(app, identifier), now)
+    if len(asked) > 1 or view.all(memories.by_prefix(require_prefix(identifier))):
+        raise NotFound("ambiguous_id", id=identifier)
+    rows = {one.id: one for one in view.all(memories.by_ids(_ids(asked)))}
+    if asked[0].kind is ProposalKind.MERGE and not _is_mergeable(asked[0], rows, now):
+        raise InvalidInput("review_stale", id=asked[0].id)
+    return _place(asked[0], rows)
+
+
+def _of_memory(app: App, memory: Memory, now: str) -> _Place:
     if memory.forgotten_at is not None:
         raise InvalidInput("memory_forgotten", id=memory.id)
-    if not awaits_review(memory, now):
+    since = app.schema.policy_of(memory.topic, memory.sub_topic).due_since(memory, now)
+    if not awaits_review(memory, now) and not (since and memory.is_active(now)):
         raise InvalidInput("not_in_review", id=memory.id)
-    if seen is not None and seen.content != memory.content:
-        raise InvalidInput("review_changed", id=memory.id)
-    return memory
+    kind, at = (Kind.DOUBT, memory.updated_at) if awaits_review(memory, now) else (Kind.DUE, since or "")
+    return _Place(kind, at, memory.topic, memory.sub_topic, memory.confidence, memory=memory.id)
 
 
-def _explained(view: Database, found: Iterable[Memory]) -> tuple[Waiting, ...]:
-    """The memories with what their history and sources say about them, in two reads for all of them."""
-    waiting = list(found)
-    ids = [memory.id for memory in waiting]
-    lines: defaultdict[str, list[HistoryEntry]] = defaultdict(list)
-    for line in view.all(history.of_memories(ids)):
-        lines[line.memory_id].append(line)
+def _is_mergeable(proposal: Proposal, rows: dict[str, Memory], now: str) -> bool:
+    pair = [rows.get(one or "") for one in (proposal.memory_id, proposal.other_id)]
+    places = {(one.topic, one.sub_topic) for one in pair if one is not None and one.is_active(now)}
+    return len(places) == 1 and all(one is not None and one.is_active(now) for one in pair)
+
+
+def _explained(app: App, view: Database, places: Sequence[_Place], now: str) -> tuple[Asked, ...]:
+    """The questions with what memories, history and sources say about them, in a few reads for all of them."""
+    asked = [one.proposal for one in places if one.proposal is not None]
+    doubts = [one.memory for one in places if one.memory]
+    rows = {one.id: one for one in view.all(memories.by_ids({*doubts, *_ids(asked)}))}
     said: defaultdict[str, list[Source]] = defaultdict(list)
-    for memory_id, source in view.all(sources.of_memories(ids)):
+    for memory_id, source in view.all(sources.of_memories(rows)):
         said[memory_id].append(source)
-    return tuple(
-        Waiting(
-            memory, before_doubt(memory, lines[memory.id]), sources_of_value(memory, lines[memory.id], said[memory.id])
-        )
-        for memory in waiting
-    )
+    lines: defaultdict[str, list[HistoryEntry]] = defaultdict(list)
+    for line in view.all(history.of_memories(doubts)):
+        lines[line.memory_id].append(line)
+    beside = _beside(app, view, places, now)
+
+    def explained(place: _Place) -> Asked:
+        proposal = place.proposal
+        if proposal is None:
+            memory, story = rows[place.memory], lines[place.memory]
+            before = before_doubt(memory, story) if place.kind is Kind.DOUBT else None
+            words = sources_of_value(memory, story, said[memory.id])
+            since = place.at if place.kind is Kind.DUE else None
+            return Waiting(memory, before, words, tuple(beside[memory.id]), since)
+        if proposal.candidate is not None:
+            slot = proposal.candidate.slot
+            held = view.all(memories.in_slots([slot], now)) if slot else []
+            return Held(proposal, proposal.candidate, in_the_way(proposal.candidate, held, app.schema))
+        memory, other = rows[proposal.memory_id or ""], rows[proposal.other_id or ""]
+        return Pair(proposal, memory, other, tuple(said[memory.id]), tuple(said[other.id]))
+
+    return tuple(explained(place) for place in places)
+
+
+def _beside(app: App, view: Database, places: Sequence[_Place], now: str) -> defaultdict[str, list[Beside]]:
+    """Memory id to what contradicts it or is much like it."""
+    beside = _contested(app, view, places, now)
+    ids = {one.memory for one in places if one.memory}
+    alike = view.all(proposals.of_memories(ids)) if ids else []
+    rows = {one.id: one for one in view.all(memories.by_ids(_ids(alike)))}
+    for proposal in (one for one in alike if _is_mergeable(one, rows, now)):
+        memory, other = rows[proposal.memory_id or ""], rows[proposal.other_id or ""]
+        beside[memory.id].append(Beside(other, SIMILAR))
+        beside[other.id].append(Beside(memory, SIMILAR))
+    return beside

@@ -5,6 +5,7 @@ from typing import Any
 
 from mex_pipeline.app import App
 from mex_pipeline.clock import iso
+from mex_pipeline.services import review
 from mex_pipeline.services import workers as worker_service
 from mex_pipeline.store import cursors, job_reports, stats, usage
 
@@ -47,12 +48,13 @@ def overview(app: App) -> Overview:
     """Return where things stand."""
     with app.db.snapshot() as view:
         counts = view.first(stats.counts(iso(app.clock.now()))) or {}
+        waiting = review.count(app, view)
         by_state = dict(view.all(job_reports.jobs_by_state()))
         spent = tuple(view.all(usage.totals()))
     return Overview(
         profile=counts["profile"],
         outside=counts["outside"],
-        pending_review=counts["pending_review"],
+        pending_review=waiting,
         db_size_bytes=app.home.database.stat().st_size,
         jobs=by_state,
         usage=spent,

@@ -13,7 +13,7 @@ from mex_pipeline.errors import InvalidInput, MexError
 from mex_pipeline.services.files import source_key
 from mex_pipeline.services.memories import get
 from mex_pipeline.services.results import memory_plain, source_plain
-from mex_pipeline.services.transcripts import show
+from mex_pipeline.services.transcripts import never_again, show
 from mex_pipeline.store import turns
 
 MOST = 50
@@ -152,8 +152,11 @@ def _from_file(app: App, source: Source, context: int) -> list[tuple[Turn, bool]
         return []
     key = source_key(source.source_file)
     quiet, redact = app.settings.extraction.quiet_seconds, app.settings.privacy.redact_secrets
+    banned = never_again(app)
     try:
-        found = show(key.path, adapter=source.agent, quiet_seconds=quiet, session=key.session, redact=redact).turns
+        found = show(
+            key.path, adapter=source.agent, quiet_seconds=quiet, session=key.session, redact=redact, banned=banned
+        ).turns
     except MexError:
         return []
     at = next((at for at, turn in enumerate(found) if turn.key == source.message_key), None)

@@ -2,19 +2,29 @@
 
 import time
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from mex_pipeline.adapters.port import Adapter, Archive, Look, SessionStore
+from mex_pipeline.app import App
 from mex_pipeline.domain.conversation import PROMPT_MARK, Cursor, Transcript
+from mex_pipeline.domain.refusal import Refusal, RefusalKind, hidden
 from mex_pipeline.domain.source_key import SourceKey
 from mex_pipeline.errors import InvalidInput, SourceGone, SourceUnreadable
 from mex_pipeline.redaction.redact import kinds, redacted
 from mex_pipeline.services.files import adapter_for, require_file
+from mex_pipeline.store import refusals
 
 
 def show(
-    path: Path, *, adapter: str | None, quiet_seconds: int, session: str | None = None, redact: bool = True
+    path: Path,
+    *,
+    adapter: str | None,
+    quiet_seconds: int,
+    session: str | None = None,
+    redact: bool = True,
+    banned: Sequence[Refusal] = (),
 ) -> Transcript:
     """Return the whole of a session as it would be used, held turns included and marked (`mex transcript`).
 
@@ -28,11 +38,11 @@ def show(
         found = next((one for one in conversations if one.session_id == session), None)
         if found is None:
             raise InvalidInput("session_not_in_file", session=session, path=str(path))
-        return clean(found, redact=redact)
+        return clean(found, redact=redact, banned=banned)
     is_store = isinstance(chosen, SessionStore) and chosen.sessions(real) is not None
     key = SourceKey(real, session if is_store else None)
     try:
-        transcript = read(key, chosen, Cursor(), quiet_seconds=quiet_seconds, redact=redact)
+        transcript = read(key, chosen, Cursor(), quiet_seconds=quiet_seconds, redact=redact, banned=banned)
     except SourceGone as error:
         if key.session is None:
             raise
@@ -63,6 +73,7 @@ def read(
     quiet_seconds: float,
     until: int | None = None,
     redact: bool = True,
+    banned: Sequence[Refusal] = (),
 ) -> Transcript:
     """Return the turns of a source from a cursor on, cleaned as `clean` does.
 
@@ -73,11 +84,12 @@ def read(
         found = adapter.read_session(key.path, key.session, since, quiet=quiet, until=until)
     else:
         found = adapter.read(key.path, since, quiet=quiet, until=until)
-    return clean(found, redact=redact)
+    return clean(found, redact=redact, banned=banned)
 
 
-def clean(transcript: Transcript, *, redact: bool = True) -> Transcript:
-    """Return a transcript as a model may see it: without secrets, and without what meX itself once asked (product F2, F3).
+def clean(transcript: Transcript, *, redact: bool = True, banned: Sequence[Refusal] = ()) -> Transcript:
+    """Return a transcript as a model may see it: without secrets, without what meX itself once asked, and without what is
+    never to be known again (product B6, F2, F3).
 
     Each secret stands as `[redacted:kind]` and is counted in `redacted`, an own prompt in `dropped`. To clean twice is to
     clean once. Without `redact` (`privacy.redact_secrets`) the secrets stay.
@@ -87,9 +99,22 @@ def clean(transcript: Transcript, *, redact: bool = True) -> Transcript:
     dropped["own_prompt"] += len(transcript.turns) - len(spoken)
     if redact:
         spoken = [replace(turn, text=redacted(turn.text)) for turn in spoken]
-    return replace(
+    cleaned = replace(
         transcript,
         turns=tuple(spoken),
         dropped=dict(+dropped),
         redacted=kinds(turn.text for turn in spoken) if redact else {},
     )
+    return hushed(cleaned, banned)
+
+
+def hushed(transcript: Transcript, banned: Sequence[Refusal]) -> Transcript:
+    """Return a transcript whose turns do not say what is never to be known again (product B6)."""
+    if not banned:
+        return transcript
+    return replace(transcript, turns=tuple(replace(turn, text=hidden(turn.text, banned)) for turn in transcript.turns))
+
+
+def never_again(app: App) -> list[Refusal]:
+    """Return what is never to be known again, for `show`."""
+    return app.db.all(refusals.of_kinds(RefusalKind.NEVER_AGAIN))

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 from mex_pipeline.clock import iso
 from mex_pipeline.domain.kept import KeptTurn, chosen, placed
 from mex_pipeline.domain.purge import untold
+from mex_pipeline.domain.refusal import RefusalKind, hidden
 from mex_pipeline.errors import DatabaseBusy, InvalidInput
-from mex_pipeline.store import cursors, purge, sources, turns
+from mex_pipeline.store import cursors, purge, refusals, sources, turns
 from mex_pipeline.store.turns import KeptSession, Which
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ async def to_keep(tx: AsyncDatabase, reading: Reading, mode: str, *, job_id: str
     """Return what keeps the turns of a reading, once its memories are written; runs in the commit's transaction.
 
     What is kept already stays as it is, but the turns beside it may join it. A turn of which something was forgotten
-    for good is not kept again, nor what the assistant said beside it.
+    for good is not kept again, nor what the assistant said beside it, nor a value that is refused since it was read.
     """
     new = {turn.key for turn in reading.new}
     agent = reading.transcript.agent
@@ -50,13 +51,14 @@ async def to_keep(tx: AsyncDatabase, reading: Reading, mode: str, *, job_id: str
         row = _row(turn, before, reading, job_id=job_id, now=now)
         if turn.key in wanted or standing.get(turn.key, ("", 0))[0] == row.session:
             by_session[row.session].append(row)
+    banned = await tx.all(refusals.of_kinds(RefusalKind.NEVER_AGAIN))
     statements: list[Statement] = []
     for session, rows in by_session.items():
         known = {row.key: standing[row.key][1] for row in rows if row.key in standing}
         last = await tx.first(turns.last_position(agent, session)) or 0
         places = placed([row.key for row in rows], known, last)
         statements += [turns.make_room(agent, session, at, number) for at, number in places.moves]
-        fresh = [row for row in rows if row.key in wanted]
+        fresh = [replace(row, text=hidden(row.text, banned)) for row in rows if row.key in wanted]
         statements += [turns.insert(replace(row, position=places.positions[row.key])) for row in fresh]
     return statements
 

@@ -1,4 +1,6 @@
-"""SQL of `mex clear`: everything that was said or learned leaves; what calls have cost stays (seed 004 §7.4)."""
+"""SQL of `mex clear`: everything that was said or learned leaves; what calls have cost and what is never to be known
+again stay (seed 004 §7.4; product B6).
+"""
 
 from mex_pipeline.store.sql import Query, Statement
 
@@ -11,6 +13,8 @@ _CLEARED = {
     "cursors": "extraction_state",
     "messages": "seen_messages",
     "jobs": "jobs",
+    "proposals": "proposals",
+    "declined": "refusals WHERE kind <> 'never_again'",
 }
 
 

@@ -21,9 +21,11 @@ _ORDER = {
     "extraction_state": ("extraction_state", "source_file, extractor"),
     "seen_messages": ("seen_messages", "agent, key, extractor"),
     "llm_usage": ("llm_usage", "created_at, id"),
+    "refusals": ("refusals", "created_at, hash"),
+    "proposals": ("proposals", "seq"),
     "turns": ("turns", "seq"),
 }
-_OBJECTS = frozenset({"before", "after", "cursor"})
+_OBJECTS = frozenset({"before", "after", "cursor", "candidate"})
 _FLAGS = frozenset({"is_ai_inferred", "verified", "purged"})
 _SAME_SOURCE = ("memory_id", "agent", "message_key", "said_at", "quote", "source_file", "job_id")
 

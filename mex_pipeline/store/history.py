@@ -2,11 +2,12 @@
 
 import json
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 from mex_pipeline.domain.ids import new_id
 from mex_pipeline.domain.memory import Actor, Event, HistoryEntry
 from mex_pipeline.store.memories import ACTIVE
-from mex_pipeline.store.sql import Query, Row, Statement, value
+from mex_pipeline.store.sql import Query, Row, Statement, value, where
 
 _INSERT = (
     "INSERT INTO history (id, memory_id, event, old_content, new_content, actor, evidence, created_at, job_id, before, after) "
@@ -120,14 +121,88 @@ def deleted(since: str, until: str) -> Query[str]:
 def confirmed_before_doubt(now: str) -> Query[tuple[str, str]]:
     """(memory id, earlier content) of active doubtful values that stand where a confirmed one stood (product C6).
 
-    A doubt that replaced a doubt does not hide the confirmed value before both.
+    A doubt that replaced a doubt does not hide the confirmed value before both. What came after the doubt when it was
+    first written, and was undone, tells nothing about it (product P6).
     """
     return Query(
         "SELECT m.id AS id, json_extract(h.before, '$.content') AS content FROM memories m JOIN history h ON h.seq = "
         "(SELECT max(seq) FROM history WHERE memory_id = m.id AND event = 'update' AND old_content <> new_content "
-        "AND json_extract(before, '$.confidence') <> 'uncertain') "
+        "AND json_extract(before, '$.confidence') <> 'uncertain' AND seq <= coalesce((SELECT min(seq) FROM history "
+        "WHERE memory_id = m.id AND new_content = m.content AND json_extract(after, '$.valid_from') = m.valid_from "
+        "AND json_extract(after, '$.confidence') = 'uncertain'), seq)) "
         f"WHERE m.is_ai_inferred = 1 AND m.confidence = 'uncertain' AND {ACTIVE} "
         "AND json_extract(h.before, '$.confidence') = 'confirmed'",
         {"now": now},
         lambda row: (row["id"], row["content"]),
+    )
+
+
+def of_jobs(job_ids: Iterable[str]) -> Query[HistoryEntry]:
+    """What the jobs have written, oldest first."""
+    return Query(
+        "SELECT * FROM history WHERE job_id IN (SELECT value FROM json_each(:ids)) ORDER BY seq",
+        {"ids": json.dumps(list(job_ids))},
+        _decode,
+    )
+
+
+def latest(memory_ids: Iterable[str]) -> Query[HistoryEntry]:
+    """The last line of each of the memories."""
+    return Query(
+        "SELECT * FROM history WHERE seq IN (SELECT max(seq) FROM history "
+        "WHERE memory_id IN (SELECT value FROM json_each(:ids)) GROUP BY memory_id)",
+        {"ids": json.dumps(list(memory_ids))},
+        _decode,
+    )
+
+
+def named_jobs(prefix: str) -> Query[str]:
+    """The jobs that history names and whose id begins with `prefix`, at most two: their rows may have been pruned."""
+    return Query(
+        "SELECT DISTINCT job_id FROM history WHERE job_id >= :low AND job_id < :high LIMIT 2",
+        {"low": prefix, "high": prefix + "\U0010ffff"},
+        value("job_id"),
+    )
+
+
+def newest_job() -> Query[str]:
+    """The job that changed memories last and is still listed."""
+    return Query(
+        "SELECT id FROM jobs WHERE state = 'succeeded' AND ((kind = 'restore' AND outcome = 'committed') "
+        "OR EXISTS (SELECT 1 FROM history h WHERE h.job_id = jobs.id AND (h.actor = 'ai' OR h.event = 'undo'))) "
+        "ORDER BY finished_at DESC, seq DESC LIMIT 1",
+        {},
+        value("id"),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """Which changes are meant: of these jobs, of memories that are in a topic, by whom, in a time (UTC ISO, both ends in)."""
+
+    jobs: tuple[str, ...] | None = None
+    topic: str | None = None
+    actor: Actor | None = None
+    since: str | None = None
+    until: str | None = None
+
+
+def journal(wanted: Filter, *, limit: int, offset: int = 0) -> Query[tuple[HistoryEntry, str | None]]:
+    """(line, agent whose words its job read) of all changes that are meant, newest first."""
+    clause, values = where(
+        {
+            "job_id IN (SELECT value FROM json_each(:jobs))": None if wanted.jobs is None else json.dumps(wanted.jobs),
+            "memory_id IN (SELECT id FROM memories WHERE topic = :topic)": wanted.topic,
+            "actor = :actor": wanted.actor,
+            "created_at >= :since": wanted.since,
+            "created_at <= :until": wanted.until,
+        }
+    )
+    page = f"SELECT seq FROM history {clause} ORDER BY created_at DESC, seq DESC LIMIT :limit OFFSET :offset"
+    return Query(
+        "SELECT h.*, coalesce((SELECT json_extract(j.payload, '$.adapter') FROM jobs j WHERE j.id = h.job_id), "
+        "(SELECT s.agent FROM memory_sources s WHERE s.memory_id = h.memory_id AND s.job_id = h.job_id LIMIT 1)) AS agent "
+        f"FROM history h WHERE h.seq IN ({page}) ORDER BY h.created_at DESC, h.seq DESC",
+        values | {"limit": limit, "offset": offset},
+        lambda row: (_decode(row), row["agent"]),
     )

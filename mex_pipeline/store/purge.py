@@ -108,6 +108,21 @@ def drop_reply(key: str) -> Statement:
     return Statement("DELETE FROM kept_replies WHERE key = :key", {"key": key})
 
 
+def proposals() -> Query[dict[str, Any]]:
+    """`{id, memory_id, other_id, candidate}` of everything that waits for a person, candidates as JSON text."""
+    return Query("SELECT id, memory_id, other_id, candidate FROM proposals", {}, dict)
+
+
+def drop_proposal(proposal_id: str) -> Statement:
+    """Delete what a person was to be asked."""
+    return Statement("DELETE FROM proposals WHERE id = :id", {"id": proposal_id})
+
+
+def every_turn() -> Query[dict[str, Any]]:
+    """`{seq, text}` of every kept turn."""
+    return Query("SELECT seq, text FROM turns ORDER BY seq", {}, dict)
+
+
 def other_messages(ids: Iterable[str]) -> Query[dict[str, Any]]:
     """`{memory_id, agent, message_key}`: the messages on which other memories rest."""
     return Query(

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from mex_pipeline.domain.refusal import Refusal, RefusalKind
 from mex_pipeline.store.sql import Query, Row, Statement
 
-_COLUMNS = ("kind", "slot", "length", "salt", "hash", "created_at")
+_COLUMNS = ("kind", "slot", "length", "checksum", "salt", "hash", "created_at")
 
 
 def insert(refusal: Refusal) -> Statement:
@@ -25,6 +25,15 @@ def of_kinds(*kinds: RefusalKind) -> Query[Refusal]:
         f"SELECT {', '.join(_COLUMNS)} FROM refusals WHERE kind IN (SELECT value FROM json_each(:kinds)) ORDER BY seq",
         {"kinds": json.dumps(kinds)},
         _decode,
+    )
+
+
+def by_slot(kind: RefusalKind) -> Query[tuple[str, int]]:
+    """(slot, number of refusals) of one kind."""
+    return Query(
+        "SELECT slot, count(*) AS n FROM refusals WHERE kind = :kind GROUP BY slot ORDER BY slot",
+        {"kind": kind},
+        lambda row: (row["slot"], row["n"]),
     )
 
 

@@ -1,31 +1,49 @@
 """SQL of the review queue (seed 004 §6.3)."""
 
-from mex_pipeline.domain.memory import Memory
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from mex_pipeline.domain.memory import Confidence, Memory
 from mex_pipeline.store.memories import ACTIVE, SELECT, decode
 from mex_pipeline.store.sql import Query, value
 
-_WAITING = f"{ACTIVE} AND is_ai_inferred = 1 AND confidence <> 'confirmed' AND (:topic IS NULL OR topic = :topic)"
-# Times are whole seconds: of equal ones the last change tells, not the age of the row.
-_NEWEST = "updated_at DESC, (SELECT max(h.seq) FROM history h WHERE h.memory_id = memories.id) DESC, memories.seq DESC"
-
-ORDERS = {
-    "newest": _NEWEST,
-    "oldest": _NEWEST.replace("DESC", "ASC"),
-    "confidence": f"confidence, {_NEWEST}",  # the tiers' names happen to sort from the surest to the least sure
-    "topic": f"topic IS NULL, topic, sub_topic IS NULL, sub_topic, {_NEWEST}",
-}
-"""By what the queue may be ordered; the time is when the doubt arose."""
+_DOUBTS = f"{ACTIVE} AND is_ai_inferred = 1 AND confidence <> 'confirmed' AND (:topic IS NULL OR topic = :topic)"
 
 
-def page(now: str, *, order: str, topic: str | None, limit: int, offset: int) -> Query[Memory]:
-    """One page of the memories that await review; a negative limit means all."""
+@dataclass(frozen=True, slots=True)
+class Doubt:
+    """What the order of the queue asks of a memory that awaits review; `updated_at` is when the doubt arose."""
+
+    id: str
+    topic: str | None
+    sub_topic: str | None
+    confidence: Confidence
+    updated_at: str
+
+
+def doubts(now: str, topic: str | None) -> Query[Doubt]:
+    """The memories that a model inferred and nobody confirmed, newest doubt first.
+
+    Times are whole seconds: of equal ones the last change tells, not the age of the row.
+    """
     return Query(
-        f"{SELECT} WHERE {_WAITING} ORDER BY {ORDERS[order]} LIMIT :limit OFFSET :offset",
-        {"now": now, "topic": topic, "limit": limit, "offset": offset},
-        decode,
+        f"SELECT id, topic, sub_topic, confidence, updated_at FROM memories WHERE {_DOUBTS} ORDER BY updated_at DESC, "
+        "(SELECT max(h.seq) FROM history h WHERE h.memory_id = memories.id) DESC, memories.seq DESC",
+        {"now": now, "topic": topic},
+        lambda row: Doubt(row["id"], row["topic"], row["sub_topic"], Confidence(row["confidence"]), row["updated_at"]),
     )
 
 
 def count(now: str, topic: str | None) -> Query[int]:
-    """How many memories await review."""
-    return Query(f"SELECT count(*) AS n FROM memories WHERE {_WAITING}", {"now": now, "topic": topic}, value("n"))
+    """How many memories a model inferred and nobody confirmed."""
+    return Query(f"SELECT count(*) AS n FROM memories WHERE {_DOUBTS}", {"now": now, "topic": topic}, value("n"))
+
+
+def of_topics(topics: Iterable[str], now: str) -> Query[Memory]:
+    """The active memories with a slot in one of the topics, oldest first: among them are contradictions looked for."""
+    return Query(
+        f"{SELECT} WHERE sub_topic IS NOT NULL AND topic IN (SELECT value FROM json_each(:topics)) AND {ACTIVE} ORDER BY seq",
+        {"topics": json.dumps(sorted(topics)), "now": now},
+        decode,
+    )

@@ -102,7 +102,7 @@ def test_fault_29_clear_empties_everything_but_what_was_paid_and_can_be_taken_ba
 ) -> None:
     """One JSON object; the export it takes first gives back the very same memory, cursors included."""
     with opened(home / "mex.db") as db:
-        db.execute("INSERT INTO llm_usage VALUES ('u', 'extract', 'm', 1, 2, '2026-11-30T10:00:00Z', NULL)")
+        db.execute("INSERT INTO llm_usage VALUES ('u', 'extract', 'm', 1, 2, '2026-11-30T10:00:00Z', NULL, 'claude')")
         db.execute("INSERT INTO kept_replies VALUES ('k', 'j', 's', '独门回复', 0)")
         db.execute(
             "INSERT INTO turns (agent, key, role, kind, text, kept_at) "
@@ -112,6 +112,7 @@ def test_fault_29_clear_empties_everything_but_what_was_paid_and_can_be_taken_ba
     done = cleared()
     assert done["cleared"] == {
         "memories": 3, "history": 5, "sources": 1, "turns": 2, "replies": 1, "cursors": 1, "messages": 1, "jobs": 1,
+        "proposals": 0, "declined": 0,
     }  # fmt: skip
     backup = Path(done["backup"])
     assert backup.read_bytes() == (tmp_path / "before.json").read_bytes()
@@ -146,11 +147,22 @@ def test_clear_tells_what_is_gone_and_how_to_get_it_back(full: None, home: Path)
     cleared()
     assert len(list((home / "backups").iterdir())) == 2
     assert mex("--lang", "zh", "clear").out == "没有可清空的内容。\n"
-    assert cleared() == {"cleared": dict.fromkeys(done_keys(), 0), "backup": None, "settled": True}
+    assert cleared() == {"cleared": dict.fromkeys(done_keys(), 0), "backup": None, "never_again": 0, "settled": True}
 
 
 def done_keys() -> list[str]:
-    return ["memories", "history", "sources", "turns", "replies", "cursors", "messages", "jobs"]
+    return [
+        "memories",
+        "history",
+        "sources",
+        "turns",
+        "replies",
+        "cursors",
+        "messages",
+        "jobs",
+        "proposals",
+        "declined",
+    ]
 
 
 def test_clear_without_a_terminal_wants_yes(full: None, home: Path) -> None:

@@ -14,7 +14,7 @@ from tests.support.program import mex, opened
 
 NAMES = [
     "home", "permissions", "config", "schema", "database", "search_index", "slots", "contents", "unique", "history",
-    "jobs", "worker", "llm",
+    "audit", "jobs", "worker", "llm",
 ]  # fmt: skip
 
 

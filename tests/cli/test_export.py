@@ -43,7 +43,8 @@ def test_product_g11_an_export_holds_every_row_of_every_section(rich: None, tmp_
     """And nothing that changes by itself: no sequence, no moment of its own, no job."""
     data = exported(tmp_path / "e.json")
     assert list(data) == [
-        "format", "version", "memories", "history", "sources", "extraction_state", "seen_messages", "llm_usage",
+        "format", "version", "memories", "history", "sources", "extraction_state", "seen_messages", "llm_usage", "refusals",
+        "proposals",
     ]  # fmt: skip
     assert (data["format"], data["version"]) == ("mex-export", 2)
     with opened(home / "mex.db") as db:

@@ -38,6 +38,7 @@ COMMANDS = {
     "get": ["get", "{id}"],
     "add": ["add", "--content", "y"],
     "stats": ["stats"],
+    "review list": ["review", "list"],
     "config show": ["config", "show"],
     "jobs list": ["jobs", "list"],
     "jobs wait": ["jobs", "wait", "{job}", "--timeout", "0"],

@@ -52,7 +52,8 @@ MAY_IMPORT: dict[str, set[str]] = {
 
 WORKERS_MAY_IMPORT = {"", "bootstrap", "services", "jobqueue", "errors", "clock", "paths", "lease", "logs", "settings"}
 FRONT_ENDS_DOMAIN = {
-    "domain.conversation", "domain.job", "domain.memory", "domain.schema", "domain.structured", "domain.wording",
+    "domain.audit", "domain.conversation", "domain.job", "domain.memory", "domain.review", "domain.schema",
+    "domain.structured", "domain.wording",
 }  # fmt: skip
 """What the commands may know of the domain: values, and how they read."""
 

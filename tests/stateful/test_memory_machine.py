@@ -20,7 +20,7 @@ from mex_pipeline.domain.schema import parse
 from mex_pipeline.domain.selection import Selection
 from mex_pipeline.errors import MexError
 from mex_pipeline.paths import Home
-from mex_pipeline.services import lifecycle, memories, opening, review, search, timeline
+from mex_pipeline.services import decisions, lifecycle, memories, opening, review, search, timeline
 from mex_pipeline.settings import Settings
 from tests.support.invariants import check
 from tests.support.program import in_process
@@ -235,7 +235,7 @@ class MemoryMachine(RuleBasedStateMachine):
         fact = self.facts[key]
         refusal = None if fact.is_waiting(self.now) else "memory_forgotten" if fact.gone else "not_in_review"
         wanted = review.Wanted(ids=(key,))
-        if self.tried(lambda: review.approve(self.app, wanted, actor=Actor.USER), refusal) is not None:
+        if self.tried(lambda: decisions.approve(self.app, wanted, actor=Actor.USER), refusal) is not None:
             self.facts[key] = replace(fact, tier=Confidence.CONFIRMED)
 
     @precondition(lambda self: self.facts)
@@ -245,7 +245,7 @@ class MemoryMachine(RuleBasedStateMachine):
         fact = self.facts[key]
         refusal = None if fact.is_waiting(self.now) else "memory_forgotten" if fact.gone else "not_in_review"
         wanted = review.Wanted(ids=(key,))
-        act = lambda: review.decline(self.app, wanted, reason="declined", restore_previous=back)  # noqa: E731
+        act = lambda: decisions.decline(self.app, wanted, reason="declined", restore_previous=back)  # noqa: E731
         if self.tried(act, refusal) is not None:
             before = self.doubted[key]
             self.facts[key] = (

@@ -336,11 +336,11 @@ def test_product_b5_a_reinforcing_and_a_retiring_message_have_yielded_the_value(
     assert yielded(db, "k1", "k2", "k3") == {("k1", "sushi"), ("k2", "sushi"), ("k3", "sushi")}
 
 
-def test_seed_6_3_counts_tell_profile_records_and_what_awaits_review(db: Gateway) -> None:
-    assert db.first(stats.counts(NOW)) == {"profile": 0, "outside": 0, "pending_review": 0}
+def test_counts_tell_profile_and_records(db: Gateway) -> None:
+    assert db.first(stats.counts(NOW)) == {"profile": 0, "outside": 0}
     stored(db, "1", "work.company")
     stored(db, "2", "work", is_ai_inferred=True, confidence=Confidence.INFERRED)
     stored(db, "3", is_ai_inferred=True, confidence=Confidence.CONFIRMED)
     stored(db, "4", "work.company", forgotten_at=NOW, is_ai_inferred=True)
     stored(db, "5", expires_at=NOW)
-    assert db.first(stats.counts(NOW)) == {"profile": 1, "outside": 2, "pending_review": 1}
+    assert db.first(stats.counts(NOW)) == {"profile": 1, "outside": 2}

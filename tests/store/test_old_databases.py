@@ -37,7 +37,7 @@ def test_product_b1_every_row_of_every_version_is_kept(home: Path, version: int)
     for old in before["history"]:
         assert {key: kept[old["id"]][key] for key in same} == {key: old[key] for key in same}
         assert (kept[old["id"]]["before"], kept[old["id"]]["after"]) == (None, None)
-    assert [row | {"job_id": None} for row in before["llm_usage"]] == after["llm_usage"]
+    assert [row | {"job_id": None, "agent": None} for row in before["llm_usage"]] == after["llm_usage"]
     assert told.parent == home / "backups"
 
 

@@ -1,6 +1,5 @@
 """A home with a past: memories written at given moments, each change with its line of history, as the services do."""
 
-import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -11,10 +10,13 @@ from mex_pipeline.app import App
 from mex_pipeline.bootstrap import open_app
 from mex_pipeline.clock import from_iso
 from mex_pipeline.domain.candidate import Candidate
+from mex_pipeline.domain.ids import new_id
 from mex_pipeline.domain.memory import Actor, Event, Memory, Source
+from mex_pipeline.domain.proposal import proposed
 from mex_pipeline.domain.reconcile import Snapshot, reconcile
+from mex_pipeline.domain.refusal import RefusalKind
 from mex_pipeline.services import memories as service
-from mex_pipeline.store import changes, history, memories, sources
+from mex_pipeline.store import changes, history, memories, proposals, refusals, sources
 from mex_pipeline.store.sql import Statement
 
 
@@ -76,10 +78,13 @@ def extract(at: str, *candidates: Candidate) -> None:
     with app_at(at) as app, app.db.transaction() as tx:
         slots = {one.slot for one in candidates if one.slot is not None}
         snapshot = Snapshot(
-            tuple(tx.all(memories.in_slots(slots, at))), tuple(tx.all(memories.retired_in_slots(slots)))
+            tuple(tx.all(memories.in_slots(slots, at))),
+            tuple(tx.all(memories.retired_in_slots(slots))),
+            refusals=tuple(tx.all(refusals.of_kinds(*RefusalKind))),
         )
-        decided = reconcile(candidates, snapshot, app.schema, now=at, new_id=lambda: str(uuid.uuid4()))
-        tx.run(*changes.statements(decided, now=at, job_id="job-1"))
+        decided = reconcile(candidates, snapshot, app.schema, now=at, new_id=new_id)
+        asked = proposed(decided.merges, decided.holds, now=at, new_id=new_id, job_id="job-1")
+        tx.run(*changes.statements(decided, now=at, job_id="job-1"), *map(proposals.insert, asked))
 
 
 def came_from(memory: Memory, project: str) -> None:

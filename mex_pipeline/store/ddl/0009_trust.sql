@@ -19,7 +19,8 @@ CREATE TABLE refusals (                              -- salted hashes: what was 
   seq        INTEGER PRIMARY KEY,
   kind       TEXT NOT NULL CHECK (kind IN ('never_again', 'declined', 'merge')),
   slot       TEXT NOT NULL,                          -- topic.sub_topic, a topic alone, or '' outside the schema
-  length     INTEGER NOT NULL,                       -- of the normalised value, in characters
+  length     INTEGER NOT NULL,                       -- of the folded value, in characters
+  checksum   INTEGER NOT NULL,                       -- 16 bits of it, by which a long text is looked through quickly
   salt       TEXT NOT NULL,
   hash       TEXT NOT NULL,
   created_at TEXT NOT NULL,
@@ -29,3 +30,6 @@ CREATE INDEX refusals_slot ON refusals (kind, slot);
 
 ALTER TABLE llm_usage ADD COLUMN agent TEXT;         -- whose sessions a call was for; jobs are pruned, costs stay
 UPDATE llm_usage SET agent = (SELECT json_extract(j.payload, '$.adapter') FROM jobs j WHERE j.id = llm_usage.job_id);
+
+CREATE INDEX history_time ON history (created_at);   -- the journal, newest first
+CREATE INDEX history_actor ON history (actor, created_at);
