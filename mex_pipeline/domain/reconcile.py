@@ -7,7 +7,7 @@ from mex_pipeline.domain.candidate import Action, Candidate, Discarded
 from mex_pipeline.domain.changes import Add, Change, ChangeSet, Hold, Merge, Reinforce, Retire, Revise
 from mex_pipeline.domain.instruction import may_be_poison
 from mex_pipeline.domain.likeness import are_near, are_same, likeness
-from mex_pipeline.domain.memory import Confidence, Memory
+from mex_pipeline.domain.memory import Confidence, Memory, Source
 from mex_pipeline.domain.refusal import Refusal, RefusalKind, pair, place, refused
 from mex_pipeline.domain.rules import is_guarded
 from mex_pipeline.domain.schema import Schema
@@ -140,12 +140,29 @@ def _grow_many(desk: _Desk, candidate: Candidate, slot: tuple[str, str]) -> None
     replaced = _named(held, candidate.replaces)
     if same is not None:
         _reinforce(desk, candidate, same)
+        _end_replaced(desk, candidate, replaced)
     elif any(_same(mark, candidate) and _outdates(mark, candidate, desk.now) for mark in desk.retired):
         desk.drop(candidate, "retracted_later")
+        _end_replaced(desk, candidate, replaced)
     elif replaced is not None and _last_said(replaced) <= _said(candidate, desk.now):
         _revise(desk, _weakened(candidate, replaced), replaced)
     else:
+        _end_replaced(desk, candidate, replaced)
         _propose_merge(desk, _add(desk, candidate), held)
+
+
+def _end_replaced(desk: _Desk, candidate: Candidate, replaced: Memory | None) -> None:
+    """Take away what a statement replaces where its own value comes in otherwise: said already, or replaced in its turn.
+
+    What is not known yet leaves a mark. So the order in which sessions are read does not matter (product B11).
+    """
+    target, said = candidate.replaces, _said(candidate, desk.now)
+    if target is None or not _is_plainly_said(candidate):
+        return
+    if replaced is None and not target.startswith("#") and not are_same(target, candidate.content):
+        _mark_retired(desk, replace(candidate, content=target), said)
+    elif replaced is not None and not _same(replaced, candidate) and _last_said(replaced) <= said:
+        _end(desk, replaced, said, candidate.source)
 
 
 def _propose_merge(desk: _Desk, added: Memory, held: list[Memory]) -> None:
@@ -271,13 +288,19 @@ def _retire(desk: _Desk, candidate: Candidate, slot: tuple[str, str]) -> None:
     elif _last_said(target) > said:
         desk.drop(candidate, "older_statement")
     else:
-        after = replace(target, updated_at=desk.now, valid_to=said, forgotten_at=desk.now, forgotten_reason=RETIRED)
-        del desk.active[target.id]
-        desk.changes.append(Retire(target, after, candidate.source))
+        _end(desk, target, said, candidate.source)
+
+
+def _end(desk: _Desk, memory: Memory, said: str, source: Source | None) -> None:
+    after = replace(memory, updated_at=desk.now, valid_to=said, forgotten_at=desk.now, forgotten_reason=RETIRED)
+    del desk.active[memory.id]
+    desk.changes.append(Retire(memory, after, source))
 
 
 def _mark_retired(desk: _Desk, candidate: Candidate, said: str) -> None:
-    """Leave a dated mark of what the user took back before meX knew it: an older session may assert it (product B11)."""
+    """Leave a dated mark of what the user took back, or replaced, before meX knew it: an older session may assert it
+    (product B11).
+    """
     known = any(_same(mark, candidate) and (mark.valid_to or "") >= said for mark in desk.retired)
     if _is_plainly_said(candidate) and not known:
         past = replace(_memory(desk, candidate), valid_to=said, forgotten_at=desk.now, forgotten_reason=RETIRED)
@@ -294,6 +317,7 @@ def _reinforce(desk: _Desk, candidate: Candidate, before: Memory) -> None:
         is_ai_inferred=False if raised else before.is_ai_inferred,
         evidence=candidate.evidence or candidate.quote if raised else before.evidence,
         updated_at=desk.now if raised else before.updated_at,
+        valid_from=_held_since(desk, before, said),
         expires_at=desk.schema.policy_of(before.topic, before.sub_topic).renewed(before, said),
         times_seen=before.times_seen + 1,
         last_seen_at=max(said, before.last_seen_at or ""),
@@ -301,3 +325,10 @@ def _reinforce(desk: _Desk, candidate: Candidate, before: Memory) -> None:
     desk.active[before.id] = after
     desk.changes.append(Reinforce(before, after, candidate.source))
     desk.drop(candidate, "reinforced")
+
+
+def _held_since(desk: _Desk, memory: Memory, said: str) -> str:
+    """Since when a value holds that was also said at `said`: earlier, when nothing is known to have come between."""
+    came_between = any(one.slot == memory.slot and said <= (one.valid_to or "") for one in desk.retired)
+    is_one_of_many = memory.slot is not None and not _is_unique(desk, memory.slot)
+    return min(memory.valid_from, said) if is_one_of_many and not came_between else memory.valid_from

@@ -2,9 +2,10 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
+from mex_pipeline.domain.candidate import Discarded
 from mex_pipeline.domain.memory import Actor, Event, HistoryEntry, Memory
 from mex_pipeline.domain.refusal import Refusal, met, place
 from mex_pipeline.domain.rules import is_guarded
@@ -25,20 +26,14 @@ class PutBack:
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
-    """A memory that is left as it is, and why: `reason` is a message id, `facts` its parameters."""
-
-    memory: Memory
-    reason: str
-    facts: dict[str, str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
 class Undoing:
-    """What an undo comes to; `done` are the memories that stand as before the job already, `purged` how many are gone."""
+    """What an undo comes to; `refused` is what is left as it is, and why.
+
+    `done` are the ids of the memories that stand as before the job already, `purged` how many are gone for good.
+    """
 
     put_back: tuple[PutBack, ...] = ()
-    refused: tuple[Refused, ...] = ()
+    refused: tuple[Discarded, ...] = ()
     done: tuple[str, ...] = ()
     purged: int = 0
 
@@ -47,7 +42,7 @@ class Undoing:
 class Standing:
     """How the memories of a job stand, read where nothing can change it: rows and last lines of history by memory id.
 
-    `held` are the active memories of the slots the job has filled or would fill again, `banned` what must not be learned.
+    `held` are the active memories of the unique slots in which the job has been, `banned` what must not be learned.
     """
 
     rows: Mapping[str, Memory]
@@ -77,7 +72,7 @@ def take_back(
     """Return what becomes of each memory that the job (or several, taken as one) has changed.
 
     `lines` are its lines of history, oldest first; `now` is UTC ISO, `reason` the text with which added memories are
-    forgotten. A memory is put back when it stands as the job left it; what leaves its slot goes first. Refused are, by
+    forgotten. A memory is put back when it stands as the job left it; what leaves its slot goes first. Discarded are, by
     `reason`: `decided_by_person`, `state_unknown`, `changed_by_job` (`job`), `changed_since` (`id`), `needs_person`,
     `never_again` and `slot_held` (`slot`, `id`).
     """
@@ -94,31 +89,31 @@ def take_back(
     settled = [_placed(desk, one) if isinstance(one, PutBack) else one for one in wanted]
     return Undoing(
         tuple(one for one in settled if isinstance(one, PutBack)),
-        tuple(one for one in settled if isinstance(one, Refused)),
+        tuple(one for one in settled if isinstance(one, Discarded)),
         done,
         len(of_memory) - len(here),
     )
 
 
-def _is_back(one: PutBack | Refused, now: str) -> bool:
+def _is_back(one: PutBack | Discarded, now: str) -> bool:
     return isinstance(one, PutBack) and one.after.is_active(now)
 
 
-def _judged(desk: _Desk, memory: Memory, lines: Sequence[HistoryEntry]) -> PutBack | Refused | None:
+def _judged(desk: _Desk, memory: Memory, lines: Sequence[HistoryEntry]) -> PutBack | Discarded | None:
     """What the memory would become, or why it is left alone; None when it stands as before the job already."""
     own = [line for line in lines if is_own(line)]
     if not own:
-        return Refused(memory, "decided_by_person")
+        return Discarded(memory.content, "decided_by_person")
     if (own[0].before is None and own[0].event is not Event.ADD) or any(line.after is None for line in own):
-        return Refused(memory, "state_unknown")
+        return Discarded(memory.content, "state_unknown")
     latest = desk.standing.latest[memory.id]
     if _is_done(memory, own[0], latest):
         return None
     if _stands(memory, own):
         return PutBack(memory, _earlier(desk, memory, own[0]))
     if latest.job_id is not None and latest.job_id != own[-1].job_id and is_own(latest):
-        return Refused(memory, "changed_by_job", {"job": latest.job_id})
-    return Refused(memory, "changed_since", {"id": memory.id})
+        return Discarded(memory.content, "changed_by_job", {"job": latest.job_id})
+    return Discarded(memory.content, "changed_since", {"id": memory.id})
 
 
 def _earlier(desk: _Desk, memory: Memory, first: HistoryEntry) -> Memory:
@@ -154,18 +149,18 @@ def is_alike(one: Memory, other: Memory) -> bool:
     return replace(one, updated_at=other.updated_at) == other
 
 
-def _placed(desk: _Desk, item: PutBack) -> PutBack | Refused:
+def _placed(desk: _Desk, item: PutBack) -> PutBack | Discarded:
     """The same when it may stand where it would, else why not."""
     before, after = item.before, item.after
     if desk.actor is Actor.AI and (is_guarded(before) or is_guarded(after)):
-        return Refused(before, "needs_person")
+        return Discarded(before.content, "needs_person")
     if after.is_active(desk.now):
         if met(desk.standing.banned, place(after.topic, after.sub_topic), after.content):
-            return Refused(before, "never_again")
+            return Discarded(before.content, "never_again")
         slot = desk.schema.find(after.topic, after.sub_topic)
         other = next((one for key, one in desk.active[after.slot].items() if key != after.id), None)
         if slot is not None and slot.unique and other is not None:
-            return Refused(before, "slot_held", {"slot": slot.path, "id": other.id})
+            return Discarded(before.content, "slot_held", {"slot": slot.path, "id": other.id})
     desk.active[before.slot].pop(before.id, None)
     if after.is_active(desk.now):
         desk.active[after.slot][after.id] = after

@@ -60,9 +60,9 @@ _JOBS = frozenset(
 )
 _TURNS = frozenset(("source", "turns"))
 _AUDIT = frozenset(("audit", "audit_kind", "audit_reason", "audit_remedy", "audit_left"))
-_ERRORS = {"llm_": "errors_llm_", "review_": "review_"}
+_ERRORS = {"llm_": "errors_llm_", "review_": "review_", "undo_": "undo_"}
 """Where the errors stand whose codes begin so."""
-_FILES = ("", "jobs_", "turns_", "audit_", "review_", "errors_", "errors_llm_", "help_")
+_FILES = ("", "jobs_", "turns_", "audit_", "review_", "undo_", "errors_", "errors_llm_", "help_")
 
 
 def _file_of(name: str) -> str:
@@ -73,8 +73,8 @@ def _file_of(name: str) -> str:
         return "turns_"
     if family in _AUDIT:
         return "audit_"
-    if family == "review":
-        return "review_"
+    if family in ("review", "undo"):
+        return f"{family}_"
     return "help_" if family == "help" else "jobs_" if family in _JOBS else ""
 
 

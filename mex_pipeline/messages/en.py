@@ -397,11 +397,4 @@ TEXTS: dict[str, str] = {
     "usage.not_integer": "Invalid value for {name}: '{value}' is not a valid integer",
     "usage.not_in_range": "Invalid value for {name}: {value} is not in the range {least}<=x<={most}",
     "usage.not_one_of": "Invalid value for {name}: '{value}' is not one of {choices}",
-    "undo.done": "Undone: job {jobs}. Put back {put_back}, left alone {refused}",
-    "undo.would": "Would undo job {jobs}: put back {put_back}, leave alone {refused}",
-    "undo.refused": "Left alone:",
-    "undo.withdrawn": "Questions to you that are withdrawn: {count}",
-    "undo.done_before": "Undone before: {count}",
-    "undo.purged": "Forgotten for good, passed over: {count}",
-    "undo.back": "To take this back: mex undo {id}",
 }

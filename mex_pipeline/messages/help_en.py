@@ -71,7 +71,7 @@ TEXTS: dict[str, str] = {
     "help.config": "Settings.",
     "help.config.llm": "Connect a model.",
     "help.config.show": "Show the settings in use.",
-    "help.review": "Review what waits for you: inferences, likenesses, what was held back, what is due for a check.",
+    "help.review": "Decide what waits: inferences, near repeats, what is held or due.",
     "help.review.list": "What awaits review, newest first.",
     "help.review.approve": "Answer yes: confirm, make one of two, remember what was held back.",
     "help.review.decline": "Answer no: put away or keep apart; it is not learned again. mex restore brings a memory back.",

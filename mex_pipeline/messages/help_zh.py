@@ -71,7 +71,7 @@ TEXTS: dict[str, str] = {
     "help.config": "设置。",
     "help.config.llm": "连接模型。",
     "help.config.show": "查看当前设置。",
-    "help.review": "审查待定内容：推断、近似、搁置、到期待核对。",
+    "help.review": "处理待定内容：推断、近似、搁置、到期待核对。",
     "help.review.list": "列出待审查的内容，最新的在前。",
     "help.review.approve": "同意：确认、合并、记住被搁置的内容。",
     "help.review.decline": "拒绝：收起或不合并，以后也不再学到；可用 mex restore 找回记忆。",

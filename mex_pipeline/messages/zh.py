@@ -391,11 +391,4 @@ TEXTS: dict[str, str] = {
     "usage.not_integer": "{name} 的值无效：'{value}' 不是整数",
     "usage.not_in_range": "{name} 的值无效：{value} 不在 {least} 到 {most} 之间",
     "usage.not_one_of": "{name} 的值无效：'{value}' 不是 {choices} 之一",
-    "undo.done": "已撤销任务 {jobs}：还原 {put_back} 条，未动 {refused} 条",
-    "undo.would": "将撤销任务 {jobs}：还原 {put_back} 条，不动 {refused} 条",
-    "undo.refused": "未动：",
-    "undo.withdrawn": "收回待你决定的问题：{count} 个",
-    "undo.done_before": "此前已撤销：{count} 条",
-    "undo.purged": "已彻底删除，跳过：{count} 条",
-    "undo.back": "如需恢复：mex undo {id}",
 }

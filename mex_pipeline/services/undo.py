@@ -7,7 +7,6 @@ from typing import Any
 from mex_pipeline import faults
 from mex_pipeline.app import App
 from mex_pipeline.clock import iso, millis
-from mex_pipeline.domain.candidate import Discarded
 from mex_pipeline.domain.ids import new_id, require_prefix
 from mex_pipeline.domain.job import Job, JobState, Outcome, Trigger
 from mex_pipeline.domain.memory import Actor, Event, HistoryEntry, Memory
@@ -132,9 +131,8 @@ def _decided(app: App, view: Database, lines: Sequence[HistoryEntry], actor: Act
     ids = {line.memory_id for line in lines}
     rows = {memory.id: memory for memory in view.all(memories.by_ids(ids))}
     places = [(state["topic"], state["sub_topic"]) for line in lines for state in (line.before, line.after) if state]
-    slots = {(topic, name) for topic, name in places if topic and name} | {
-        one.slot for one in rows.values() if one.slot
-    }
+    found = (app.schema.find(*one) for one in places)
+    slots = {(slot.topic, slot.name) for slot in found if slot is not None and slot.unique}
     standing = Standing(
         rows,
         {line.memory_id: line for line in view.all(history.latest(ids))},
@@ -188,13 +186,12 @@ def _job(ids: Sequence[str], result: dict[str, Any], at: int) -> Job:
 def _result(ids: Sequence[str], decided: Undoing, asked: Sequence[Proposal], now: str) -> dict[str, Any]:
     """The result object of product H9, as far as it applies; `added` are memories that hold again."""
     came, stayed, went = _sorted(decided.put_back)
-    refused = [Discarded(one.memory.content, one.reason, one.facts) for one in decided.refused]
     return {
         "undoes": list(ids),
         "added": [memory_plain(one.after) for one in came],
         "updated": [{"before": memory_plain(one.before), "after": memory_plain(one.after)} for one in stayed],
         "retired": [memory_plain(one.after) for one in went],
-        "discarded": [discarded_plain(one) for one in refused],
+        "discarded": [discarded_plain(one) for one in decided.refused],
         "inferred_count": sum(awaits_review(one.after, now) for one in (*came, *stayed)),
         "proposed": 0,
         "withdrawn": len(asked),

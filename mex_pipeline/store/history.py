@@ -192,7 +192,7 @@ def journal(wanted: Filter, *, limit: int, offset: int = 0) -> Query[tuple[Histo
     clause, values = where(
         {
             "job_id IN (SELECT value FROM json_each(:jobs))": None if wanted.jobs is None else json.dumps(wanted.jobs),
-            "memory_id IN (SELECT id FROM memories WHERE topic = :topic)": wanted.topic,
+            "+memory_id IN (SELECT id FROM memories WHERE topic = :topic)": wanted.topic,
             "actor = :actor": wanted.actor,
             "created_at >= :since": wanted.since,
             "created_at <= :until": wanted.until,

@@ -98,10 +98,12 @@ def test_product_b5_a_repeated_value_is_counted_and_makes_no_row(slot: str) -> N
     assert [(one.content, one.reason) for one in decided.discarded] == [(" ｒｕｓｔ。", "reinforced")]
 
 
-def test_product_b5_an_older_repeat_does_not_set_the_last_time_back() -> None:
-    old = held(SKILL, "Rust", T[5])
-    (change,) = decide([heard(SKILL, "Rust", T[1])], old).changes
-    assert (change.after.last_seen_at, change.after.valid_from, change.after.times_seen) == (T[5], T[5], 2)
+@pytest.mark.parametrize(("slot", "since"), [(SKILL, T[1]), (COMPANY, T[5])])
+def test_product_b5_an_older_repeat_does_not_set_the_last_time_back(slot: str, since: str) -> None:
+    """One of many has held since then; in a slot of one another value may have stood between."""
+    old = held(slot, "Rust", T[5])
+    (change,) = decide([heard(slot, "Rust", T[1])], old).changes
+    assert (change.after.last_seen_at, change.after.valid_from, change.after.times_seen) == (T[5], since, 2)
 
 
 @pytest.mark.parametrize(

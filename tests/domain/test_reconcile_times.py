@@ -84,6 +84,22 @@ def test_product_b11_an_older_statement_replaces_no_newer_value_of_a_many_slot(l
     assert contents(decided, known) == ["Go", "Rust"]
 
 
+def test_product_b11_a_value_that_was_replaced_before_it_was_known_does_not_come_in() -> None:
+    """The newer session is read first: it names what it replaces."""
+    newer = decide([heard(SKILL, "Go", T[5], replaces="Rust")])
+    mark, active = sorted((change.after for change in newer.changes), key=lambda one: one.forgotten_at is None)
+    assert (mark.content, mark.valid_to, active.content) == ("Rust", T[5], "Go")
+    older = decide([heard(SKILL, "Rust", T[3])], active, retired=[mark])
+    assert (older.changes, reasons(older)) == ((), ["retracted_later"])
+
+
+def test_product_b11_an_older_repeat_after_a_retraction_holds_since_it_was_said_anew() -> None:
+    mark = held(SKILL, "Rust", T[1], forgotten_at=NOW, valid_to=T[4])
+    known = held(SKILL, "Rust", T[6])
+    (change,) = decide([heard(SKILL, "Rust", T[3])], known, retired=[mark]).changes
+    assert change.after.valid_from == T[6]
+
+
 WEAK = [
     {"source": said(T[5], verified=False)},
     {"source": said(T[5], role="assistant")},

@@ -28,8 +28,8 @@ def sound(home: Path) -> Any:
     check_queue(home)
 
 
-def undo(job: str, *options: str, **environment: str) -> dict[str, Any]:
-    return dict(mex("undo", job, "--yes", *options, "--json", **environment).json)
+def undo(job: str, *options: str) -> dict[str, Any]:
+    return dict(mex("undo", job, "--yes", *options, "--json").json)
 
 
 def refused(*words: str) -> str:

@@ -31,5 +31,5 @@ CREATE INDEX refusals_slot ON refusals (kind, slot);
 ALTER TABLE llm_usage ADD COLUMN agent TEXT;         -- whose sessions a call was for; jobs are pruned, costs stay
 UPDATE llm_usage SET agent = (SELECT json_extract(j.payload, '$.adapter') FROM jobs j WHERE j.id = llm_usage.job_id);
 
-CREATE INDEX history_time ON history (created_at);   -- the journal, newest first
-CREATE INDEX history_actor ON history (actor, created_at);
+CREATE INDEX history_time ON history (created_at, memory_id);  -- the journal, newest first
+CREATE INDEX history_actor ON history (actor, created_at, memory_id);
