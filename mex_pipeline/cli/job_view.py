@@ -83,7 +83,7 @@ def _counts(job: Job) -> str:
     if job.kind == jobs.RESTORE:
         return _restored(job.result)
     if job.kind == jobs.UNDO:
-        return t("label.undo_counts", **undo_text.counts(job.result))
+        return t("undo.counts", **undo_text.counts(job.result))
     if job.kind == jobs.ARCHIVE:
         return t("label.conversations", count=job.result["conversations"])
     return t("label.counts", **{key: len(job.result.get(key, [])) for key in ("added", "updated", "discarded")})

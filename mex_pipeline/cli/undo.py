@@ -43,7 +43,7 @@ def _ask(shown: list[str]) -> None:
     for line in shown:
         output.note(line)
     try:
-        is_sure = typer.confirm(t("ask.undo"), err=True)
+        is_sure = typer.confirm(t("undo.ask"), err=True)
     except typer.Abort:
         is_sure = False
     if not is_sure:

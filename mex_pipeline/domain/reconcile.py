@@ -25,7 +25,7 @@ class Snapshot:
     """What the store holds for the slots in question, read inside the commit (product C3).
 
     `active` are the live memories of those slots, `retired` the forgotten ones that carry a `valid_to` (a dated mark,
-    product B11), `told` what each message has already yielded, forgotten memories included. `refusals` are what a person
+    product B11) and, of slots of many, the values that others have replaced; `told` what each message has already yielded, forgotten memories included. `refusals` are what a person
     declined; never again is checked before.
     """
 
@@ -43,7 +43,7 @@ class _Desk:
     now: str
     new_id: Callable[[], str]
     active: dict[str, Memory]
-    retired: tuple[Memory, ...]
+    retired: list[Memory]
     told: frozenset[Told]
     refusals: tuple[Refusal, ...]
     changes: list[Change] = field(default_factory=list)
@@ -67,7 +67,7 @@ def reconcile(
     reinforce, `retire` takes one value away (seed 004 §3.5, §6.1 step 6, §7.2; product B5, B11, C6).
     """
     active = {memory.id: memory for memory in snapshot.active}
-    desk = _Desk(schema, now, new_id, active, snapshot.retired, snapshot.told, snapshot.refusals)
+    desk = _Desk(schema, now, new_id, active, list(snapshot.retired), snapshot.told, snapshot.refusals)
     for candidate in sorted(candidates, key=lambda one: _said(one, now)):
         _decide(desk, candidate)
     return ChangeSet(tuple(desk.changes), tuple(desk.discarded), tuple(desk.merges), tuple(desk.holds))
@@ -271,6 +271,7 @@ def _revise(desk: _Desk, candidate: Candidate, before: Memory) -> None:
         last_seen_at=said,
     )
     desk.active[before.id] = after
+    desk.retired.append(replace(before, valid_to=said))
     desk.changes.append(Revise(before, after, candidate.source))
     if any(isinstance(change, Add) and change.after.id == before.id for change in desk.changes):
         # Neither the old value of the store nor the result: who reads the summary must not miss it.

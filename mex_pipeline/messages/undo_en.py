@@ -1,4 +1,4 @@
-"""What an undo and the journal say, in English."""
+"""What an undo says, in English."""
 
 TEXTS: dict[str, str] = {
     "undo.done": "Undone: job {jobs}. Put back {put_back}, left alone {refused}",
@@ -8,6 +8,8 @@ TEXTS: dict[str, str] = {
     "undo.done_before": "Undone before: {count}",
     "undo.purged": "Forgotten for good, passed over: {count}",
     "undo.back": "To take this back: mex undo {id}",
+    "undo.ask": "Undo this?",
+    "undo.counts": "put back {put_back}, left alone {refused}",
     "error.undo_nothing_yet": "No job has changed any memory.",
     "error.undo_job_unfinished": "Job {id} has not ended.",
     "error.undo_restore": "Job {id} brought back an export; that cannot be undone as a whole.",

@@ -1,4 +1,4 @@
-"""撤销与变更记录的中文消息。"""
+"""撤销的中文消息。"""
 
 TEXTS: dict[str, str] = {
     "undo.done": "已撤销任务 {jobs}：还原 {put_back} 条，未动 {refused} 条",
@@ -8,6 +8,8 @@ TEXTS: dict[str, str] = {
     "undo.done_before": "此前已撤销：{count} 条",
     "undo.purged": "已彻底删除，跳过：{count} 条",
     "undo.back": "如需恢复：mex undo {id}",
+    "undo.ask": "确定撤销？",
+    "undo.counts": "还原 {put_back} 条，未动 {refused} 条",
     "error.undo_nothing_yet": "还没有任务改动过记忆。",
     "error.undo_job_unfinished": "任务 {id} 还没有结束。",
     "error.undo_restore": "任务 {id} 恢复的是导出文件，不能整体撤销。",

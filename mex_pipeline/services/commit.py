@@ -24,7 +24,7 @@ from mex_pipeline.services.rereading import still_new
 from mex_pipeline.services.results import discarded_plain, memory_plain
 from mex_pipeline.services.transcripts import look
 from mex_pipeline.services.turns import to_keep
-from mex_pipeline.store import changes, cursors, jobs, memories, proposals, refusals, sources, usage
+from mex_pipeline.store import changes, cursors, jobs, memories, proposals, refusals, replaced, sources, usage
 from mex_pipeline.store.async_database import AsyncDatabase
 from mex_pipeline.store.sql import Statement
 
@@ -48,7 +48,7 @@ async def commit(app: AsyncApp, job: Job, reading: Reading, thought: Thought, *,
             candidates, late = await _not_taken(tx, reading, thought.candidates, app.extractor.kind)
         known = tuple(await tx.all(refusals.of_kinds(*RefusalKind)))
         candidates, never = split_refused(candidates, known)
-        snapshot = await _snapshot(tx, reading, candidates, known, now)
+        snapshot = await _snapshot(app, tx, reading, candidates, known, now)
         decided = reconcile(candidates, snapshot, app.schema, now=now, new_id=new_id)
         discarded = (*silenced((*thought.discarded, *late), known), *never, *decided.discarded)
         faults.point("commit_begun")
@@ -98,16 +98,22 @@ async def _not_taken(
 
 
 async def _snapshot(
-    tx: AsyncDatabase, reading: Reading, candidates: list[Candidate], known: tuple[Refusal, ...], now: str
+    app: AsyncApp,
+    tx: AsyncDatabase,
+    reading: Reading,
+    candidates: list[Candidate],
+    known: tuple[Refusal, ...],
+    now: str,
 ) -> Snapshot:
     slots = {one.slot for one in candidates if one.slot is not None}
+    many = {slot for slot in slots if (found := app.schema.find(*slot)) and not found.unique}
     told: list[tuple[str, str]] = []
     if reading.key is not None or reading.is_again:
         keys = {one.source.message_key for one in candidates if one.source and one.source.message_key}
         told = await tx.all(sources.yielded(reading.transcript.agent, keys))
     return Snapshot(
         active=tuple(await tx.all(memories.in_slots(slots, now))),
-        retired=tuple(await tx.all(memories.retired_in_slots(slots))),
+        retired=(*await tx.all(memories.retired_in_slots(slots)), *await tx.all(replaced.in_slots(many))),
         told=frozenset((key, normalised(content)) for key, content in told),
         refusals=known,
     )

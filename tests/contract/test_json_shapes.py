@@ -96,8 +96,6 @@ class Tour:
         out = self.folder / "out"
         yield "transcript", ("transcript", str(EXAMPLE))
         yield "extract_dry_run", ("extract", "--dry-run", "记住：我喜欢绿茶")
-        yield "undo", ("undo", self.run("extract", "记住：我喜欢绿豆").json["job_id"], "--yes")
-        yield "log", ("log", "--limit", "2")
         yield "extract", ("extract", "记住：我喜欢绿茶")
         yield "extract_async", ("extract", "--async", "记住：我对花生过敏")
         job = self.run("jobs", "list").json[0]["job_id"]
@@ -157,6 +155,9 @@ class Tour:
         yield "audit_fix", ("audit", "--fix", "boilerplate", "--yes")
         self._leave_proposals()
         yield "review_list_proposals", ("review", "list", "--sort", "importance")
+        tea = self.run("get", memory).json["sources"][0]["job_id"]
+        yield "undo", ("undo", tea, "--yes")
+        yield "log", ("log", "--limit", "2")
         yield "clear", ("clear", "--yes")
 
 
