@@ -25,8 +25,8 @@ class Snapshot:
     """What the store holds for the slots in question, read inside the commit (product C3).
 
     `active` are the live memories of those slots, `retired` the forgotten ones that carry a `valid_to` (a dated mark,
-    product B11) and, of slots of many, the values that others have replaced; `told` what each message has already yielded, forgotten memories included. `refusals` are what a person
-    declined; never again is checked before.
+    product B11) and, of slots of many, the values that others have replaced; `told` is what each message has already
+    yielded, forgotten memories included. `refusals` are what a person declined; never again is checked before.
     """
 
     active: tuple[Memory, ...] = ()

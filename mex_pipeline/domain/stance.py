@@ -6,6 +6,7 @@ what they miss is left to the model, what they hit wrongly would be lost.
 
 import re
 from dataclasses import dataclass
+from enum import StrEnum
 
 _SENTENCE_END = re.compile(r"[。！!；;…\n]+|[？?]+|(?<!\b[A-Z])\.+(?=\s|$)")
 _CLAUSE_END = re.compile(r"[，,、：:（(]")
@@ -53,6 +54,15 @@ _TEXT_WORK = re.compile(
 )
 
 
+class Stance(StrEnum):
+    """Why words are not the user's own lasting fact: a text to be worked on, somebody else's, a wish, for a while only."""
+
+    QUOTED = "quoted"
+    ABOUT_OTHER = "about_other"
+    HYPOTHETICAL = "hypothetical"
+    TEMPORARY = "temporary"
+
+
 @dataclass(frozen=True, slots=True)
 class Said:
     """Where in a turn's text a value was said: the sentence without the value, and the clause up to it."""
@@ -62,20 +72,19 @@ class Said:
     is_quoted: bool
 
 
-def stance(text: str, start: int, end: int, value: str) -> str | None:
+def stance(text: str, start: int, end: int, value: str) -> Stance | None:
     """Return why the words at `text[start:end]` do not make `value` the user's own lasting fact, or None.
 
-    `quoted` (text to be worked on), `about_other` (somebody else is the subject), `hypothetical`, `temporary`. The
-    value's own words are no signs: who likes business trips is not on one.
+    The value's own words are no signs: who likes business trips is not on one.
     """
     said = _locate(text, start, end, value)
     if said.is_quoted:
-        return "quoted"
+        return Stance.QUOTED
     if _is_others(said.before):
-        return "about_other"
+        return Stance.ABOUT_OTHER
     if _WISHED.search(said.sentence):
-        return "hypothetical"
-    return "temporary" if _PASSING.search(said.sentence) else None
+        return Stance.HYPOTHETICAL
+    return Stance.TEMPORARY if _PASSING.search(said.sentence) else None
 
 
 def _locate(text: str, start: int, end: int, value: str) -> Said:

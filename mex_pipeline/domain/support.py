@@ -9,7 +9,7 @@ from mex_pipeline.domain.coverage import COVERED, as_said, changes_language, cov
 from mex_pipeline.domain.memory import Confidence
 from mex_pipeline.domain.rules import TOPICS_OF_OTHERS, at_most
 from mex_pipeline.domain.schema import Slot
-from mex_pipeline.domain.stance import stance
+from mex_pipeline.domain.stance import Stance, stance
 from mex_pipeline.domain.structured import text_fields
 
 MAX_OWN_WORDS = 80
@@ -44,7 +44,7 @@ def _quote(candidate: Candidate) -> str | None:
     return source.quote if source and is_said else None
 
 
-def out_of_place(candidate: Candidate, slot: Slot | None, turn: Turn | None) -> str | None:
+def out_of_place(candidate: Candidate, slot: Slot | None, turn: Turn | None) -> Stance | None:
     """Return why the words around a value keep it out of its slot, as `domain.stance` tells, or None.
 
     Records may tell of others and of days that pass; family and relationship slots of others, slots for goals and
@@ -58,9 +58,9 @@ def out_of_place(candidate: Candidate, slot: Slot | None, turn: Turn | None) -> 
         return None
     reason = stance(turn.text, start, end, candidate.content)
     is_exempt = {
-        "about_other": slot.topic in TOPICS_OF_OTHERS,
-        "hypothetical": any(word in slot.name for word in _FOR_WISHES),
-        "temporary": slot.policy.ttl is not None,
+        Stance.ABOUT_OTHER: slot.topic in TOPICS_OF_OTHERS,
+        Stance.HYPOTHETICAL: any(word in slot.name for word in _FOR_WISHES),
+        Stance.TEMPORARY: slot.policy.ttl is not None,
     }
     return None if reason is None or is_exempt.get(reason, False) else reason
 

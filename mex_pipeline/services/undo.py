@@ -81,11 +81,7 @@ def undo(app: App, identifier: str, *, dry_run: bool = False, actor: Actor = Act
     `last`, else as `named`), JobStateConflict("undo_job_unfinished"), InvalidInput (`undo_restore`, `undo_wrote_nothing`,
     `undo_done_already`).
     """
-    return undo_jobs(app, _last(app) if identifier == LAST else named(app, identifier), dry_run=dry_run, actor=actor)
-
-
-def undo_jobs(app: App, ids: tuple[str, ...], *, dry_run: bool = False, actor: Actor = Actor.USER) -> Undone:
-    """Take back what the jobs with these ids wrote, as one; see `undo`."""
+    ids = _last(app) if identifier == LAST else named(app, identifier)
     with app.db.snapshot() if dry_run else app.db.transaction() as tx:
         moment = app.clock.now()
         now, at = iso(moment), millis(moment)

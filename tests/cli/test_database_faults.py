@@ -28,7 +28,7 @@ ARGUMENTS: dict[str, list[str]] = {
     "turns prune": ["--agent", "claude", "--yes"],
     "forget": [ID],
     "restore": [ID],
-    "undo": [ID, "--yes"],
+    "undo": [ID],
     "move": [ID, "--topic", "work"],
     "extract": ["some text"],
     "export": ["--output", "{folder}/out.json"],

@@ -41,7 +41,7 @@ def test_product_h13_all_that_happened_is_there_newest_first(home: Path, model: 
     mex("restore", city["id"])
     job = said(model, "我在常州住", HOME | {"content": "常州"})["job_id"]
     said(model, "我还在常州住", HOME | {"content": "常州"})
-    mex("undo", "last", "--yes")
+    mex("undo", "last")
     mex("add", "--content", "过期", "--expires", "2020-01-01")
     mex("gc")
     mex("forget", "--hard", "--yes", city["id"])

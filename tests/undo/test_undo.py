@@ -29,7 +29,7 @@ def sound(home: Path) -> Any:
 
 
 def undo(job: str, *options: str) -> dict[str, Any]:
-    return dict(mex("undo", job, "--yes", *options, "--json").json)
+    return dict(mex("undo", job, *options, "--json").json)
 
 
 def refused(*words: str) -> str:
@@ -89,7 +89,7 @@ def test_product_p6_every_kind_of_change_is_taken_back_and_brought_again(model: 
     assert contents() == ["下棋", "游泳", "苏州"]
     undo("last")
     assert contents() == ["下棋", "杭州", "爬山"]
-    assert refused(job["job_id"], "--yes") == "undo_done_already"
+    assert refused(job["job_id"]) == "undo_done_already"
 
 
 def test_an_undo_is_a_job_like_any_other(model: ModelServer) -> None:
@@ -137,12 +137,12 @@ def test_people_read_what_was_put_back_and_what_was_not(model: ModelServer, lang
     job = said(model, "我住在杭州，爱下棋", HOME | {"content": "杭州"}, HOBBY | {"content": "下棋"})
     city = next(one["id"] for one in job["added"] if one["content"] == "杭州")
     mex("update", city, "--content", "苏州")
-    text = mex("--lang", language, "undo", "last", "--yes").out
+    text = mex("--lang", language, "undo", "last").out
     assert "- leisure.hobbies: 下棋" in text
     assert left in text
     assert why in text
     line = text.splitlines()[-1]
-    mex(*shlex.split(line[line.index("mex ") + 4 :]), "--yes")
+    mex(*shlex.split(line[line.index("mex ") + 4 :]))
     assert contents() == ["下棋", "苏州"]
 
 
@@ -156,7 +156,7 @@ def test_the_reason_is_written_in_the_language_of_the_home(language: str, reason
 def test_when_everything_is_refused_nothing_is_written(home: Path, model: ModelServer) -> None:
     job = said(model, "我住在杭州", HOME | {"content": "杭州"})
     mex("update", job["added"][0]["id"], "--content", "苏州")
-    ran = mex("undo", job["job_id"], "--yes", "--json", ok=False)
+    ran = mex("undo", job["job_id"], "--json", ok=False)
     assert (ran.code, ran.json["job_id"], ran.json["outcome"]) == (1, None, "all_rejected")
     assert mex("jobs", "list", "--kind", "undo", "--json").json == []
 
@@ -165,7 +165,7 @@ def test_product_b7_a_slot_that_is_held_meanwhile_is_not_doubled(model: ModelSer
     said(model, "我住在杭州", HOME | {"content": "杭州"})
     undone = undo("last")
     other = add("苏州")
-    ran = mex("undo", undone["job_id"], "--yes", ok=False)
+    ran = mex("undo", undone["job_id"], ok=False)
     assert ran.code == 1
     assert other["id"] in ran.out
     mex("forget", other["id"])
@@ -173,25 +173,25 @@ def test_product_b7_a_slot_that_is_held_meanwhile_is_not_doubled(model: ModelSer
     assert contents() == ["杭州"]
 
 
-def test_nothing_is_undone_without_a_yes(model: ModelServer) -> None:
+def test_a_dry_run_shows_what_would_change_and_changes_nothing(model: ModelServer) -> None:
     said(model, "我住在杭州", HOME | {"content": "杭州"})
-    assert refused("last") == "undo_needs_yes"
+    assert "- basic_info.location: 杭州" in mex("undo", "last", "--dry-run").out
     assert contents() == ["杭州"]
 
 
 def test_jobs_that_cannot_be_undone_say_why(home: Path, tmp_path: Path) -> None:
-    assert refused("last", "--yes") == "undo_nothing_yet"
-    assert refused("00000000", "--yes") == "job_not_found"
+    assert refused("last") == "undo_nothing_yet"
+    assert refused("00000000") == "job_not_found"
     waiting = mex("extract", "--async", "我住在杭州", "--json", MEX_WORKER_AUTOSTART="false").json["job_id"]
-    assert refused(waiting, "--yes") == "undo_job_unfinished"
+    assert refused(waiting) == "undo_job_unfinished"
     mex("jobs", "cancel", waiting)
-    assert refused(waiting, "--yes") == "undo_wrote_nothing"
+    assert refused(waiting) == "undo_wrote_nothing"
     memory = add("杭州")
     mex("export", "--output", str(tmp_path / "mex.json"))
     mex("forget", "--hard", "--yes", memory["id"])
     restored = mex("import", str(tmp_path / "mex.json"), "--on-conflict", "overwrite", "--json").json
-    assert refused(restored["job_id"], "--yes") == "undo_restore"
-    assert refused("last", "--yes") == "undo_restore"
+    assert refused(restored["job_id"]) == "undo_restore"
+    assert refused("last") == "undo_restore"
     assert contents() == ["杭州"]
 
 
@@ -223,7 +223,7 @@ def test_what_was_forgotten_for_good_is_passed_over(model: ModelServer) -> None:
     mex("forget", "--hard", "--yes", ids["杭州"])
     assert [one["content"] for one in undo(job["job_id"])["retired"]] == ["下棋"]
     mex("forget", "--hard", "--yes", ids["下棋"])
-    assert refused(job["job_id"], "--yes") == "undo_wrote_nothing"
+    assert refused(job["job_id"]) == "undo_wrote_nothing"
 
 
 def test_product_p7_an_agent_undoes_only_what_no_person_confirmed(model: ModelServer) -> None:
@@ -338,7 +338,7 @@ def test_proposals_of_the_job_are_withdrawn(home: Path, model: ModelServer) -> N
 @pytest.mark.parametrize("step", ["undo_begun", "undo_written", "undone"])
 def test_killed_at_any_step_an_undo_is_whole_or_was_not(home: Path, model: ModelServer, step: str) -> None:
     job = said(model, "我住在杭州，爱下棋", HOME | {"content": "杭州"}, HOBBY | {"content": "下棋"})
-    assert mex("undo", job["job_id"], "--yes", stdin="", ok=False, MEX_TEST_KILL_AT=step).code == -signal.SIGKILL
+    assert mex("undo", job["job_id"], stdin="", ok=False, MEX_TEST_KILL_AT=step).code == -signal.SIGKILL
     is_done = step == "undone"
     assert contents() == ([] if is_done else ["下棋", "杭州"])
     assert len(mex("jobs", "list", "--kind", "undo", "--json").json) == int(is_done)
