@@ -36,7 +36,7 @@ def log(
         lines: list[str] = [_line(app, one) for one in found]
     if has_more:
         lines.append(t("note.log_more", offset=offset + limit))
-    output.emit([one.to_plain() for one in found], lines or [t("note.log_empty")])
+    output.emit([one.to_plain() for one in found], lines or [t("note.nothing_changed")])
 
 
 def _line(app: App, logged: Logged) -> output.Painted:

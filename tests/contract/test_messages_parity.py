@@ -7,7 +7,7 @@ import pytest
 from _pytest.mark import ParameterSet
 
 from mex_pipeline.domain.conversation import Role
-from mex_pipeline.domain.job import JobState, Outcome
+from mex_pipeline.domain.job import OVER_BUDGET, JobState, Outcome
 from mex_pipeline.domain.stance import Stance
 from mex_pipeline.messages import catalogue
 from mex_pipeline.services.jobs import PAUSED_REASONS
@@ -77,7 +77,7 @@ def test_every_discard_reason_has_its_text() -> None:
     [
         ("state.", list(JobState)),
         ("outcome.", list(Outcome)),
-        ("reason.", sorted(PAUSED_REASONS)),
+        ("reason.", sorted(PAUSED_REASONS | OVER_BUDGET)),
         ("label.", list(get_args(Role))),
         ("note.worker_", list(get_args(Presence))),
         ("done.cancel_", [JobState.CANCELLED, JobState.RUNNING]),
@@ -95,7 +95,7 @@ def is_used(name: str) -> bool:
     if name in USED.texts | USED.constants or (family in ("error", "hint") and rest in CODES):
         return True
     if family == "discard":
-        return rest in USED.reasons | set(Stance)
+        return rest in {*USED.reasons, *Stance}
     shown = [found for found in USED.families if re.fullmatch(re.escape(found).replace(r"\*", ".+"), name)]
     # A family only says where its members begin; each member is a value or a name that stands in the code.
     return any(is_member(name, found) for found in shown)

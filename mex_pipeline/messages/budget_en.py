@@ -1,0 +1,27 @@
+"""What is said of budgets and of what reading much at once costs, in English."""
+
+TEXTS = {
+    "budget.day": "Today's budget has no room left: {spent} of {cap} tokens spent. Jobs that ask a model go on by themselves at {until}, or now with mex jobs resume or a higher budget.daily_tokens.",
+    "budget.parked": "Job {id} waits for you: {reason}. It goes on with mex jobs retry {id} --over-budget, or with a higher budget in config.yaml.",
+    "budget.parked_jobs": "Next: {count} jobs wait for you, over their budget; mex jobs show {id} says how much, mex jobs retry {id} --over-budget lets it go on",
+    "budget.why": "{reason}: {wanted} of {cap} tokens",
+    "budget.estimate": "{turns} new turns ({user_turns} of the user), about {tokens} tokens, {calls} model calls",
+    "budget.offer": "{count} sessions, {turns} new turns ({user_turns} of the user), about {tokens} tokens, {calls} model calls",
+    "budget.sent": "With the instructions of each call, about {tokens} tokens are sent",
+    "budget.over_today": "Today's budget has room for {left} of its {cap} tokens: the rest waits until midnight, or for mex jobs resume",
+    "budget.owed": "Read by the rules alone so far: {turns} (turns), {sessions} (sessions).",
+    "budget.owed_cost": "The model can still read {readable} of these sessions: about {tokens} tokens, {calls} model calls",
+    "budget.owed_later": "To have them read: mex config llm --yes; one session by itself: mex extract --file FILE",
+    "budget.ask": "Extract them?",
+    "budget.ask_owed": "Have the model read them now, in the background?",
+    "error.budget_daily": "Today's calls have used {spent} of {cap} tokens, and the next one needs about {next}: it was not made.",
+    "hint.budget_daily": "Raise budget.daily_tokens in config.yaml or wait for midnight; for this job alone: mex jobs retry {id} --over-budget",
+    "error.budget_job": "This job has used {spent} tokens and needs about {next} more, but budget.job_tokens allows {cap}: no call was made.",
+    "hint.budget_job": "Raise budget.job_tokens in config.yaml; for this job alone: mex jobs retry {id} --over-budget",
+    "error.budget_input": "This job would send about {next} tokens at once, but its budget allows {cap}: no call was made.",
+    "hint.budget_input": "Raise budget.job_input_tokens, or budget.daily_tokens, in config.yaml; for this job alone: mex jobs retry {id} --over-budget",
+    "error.backfill_needs_yes": "This would extract {sessions} sessions: {turns} turns, {calls} model calls, about {input_tokens} tokens sent.",
+    "hint.backfill_needs_yes": "Run it again with --yes; --session reads one session alone.",
+    "error.backfill_refused": "Nothing was queued.",
+    "hint.backfill_refused": "What it costs is said without any call by: mex extract --dry-run --file FILE",
+}

@@ -1,0 +1,27 @@
+"""关于预算与大批读取的中文文案。"""
+
+TEXTS = {
+    "budget.day": "今天的预算已不够用：上限 {cap} token，已用 {spent}。要调用模型的任务会在 {until} 自动继续；想现在继续，运行 mex jobs resume，或调高 budget.daily_tokens。",
+    "budget.parked": "任务 {id} 在等你处理：{reason}。放行：mex jobs retry {id} --over-budget，或在 config.yaml 中调高预算。",
+    "budget.parked_jobs": "下一步：有 {count} 个任务超出预算，在等你处理；mex jobs show {id} 查看用量，mex jobs retry {id} --over-budget 放行",
+    "budget.why": "{reason}：要用 {wanted} token，上限 {cap}",
+    "budget.estimate": "新增 {turns} 轮（用户 {user_turns} 轮），约 {tokens} token，需调用模型 {calls} 次",
+    "budget.offer": "{count} 个会话，新增 {turns} 轮（用户 {user_turns} 轮），约 {tokens} token，需调用模型 {calls} 次",
+    "budget.sent": "连同每次调用的说明，约发送 {tokens} token",
+    "budget.over_today": "今天的预算 {cap} token 还剩 {left}：其余的要等到零点，或运行 mex jobs resume",
+    "budget.owed": "有 {sessions} 个会话的 {turns} 轮目前只由规则读过。",
+    "budget.owed_cost": "其中 {readable} 个会话还能由模型重读：约 {tokens} token，需调用模型 {calls} 次",
+    "budget.owed_later": "要让模型重读：mex config llm --yes；只读一个会话：mex extract --file FILE",
+    "budget.ask": "现在抽取吗？",
+    "budget.ask_owed": "现在让模型在后台重读吗？",
+    "error.budget_daily": "今天的调用已用 {spent} token，上限 {cap}；下一次约需 {next}，没有调用。",
+    "hint.budget_daily": "请在 config.yaml 中调高 budget.daily_tokens，或等到零点；只放行这个任务：mex jobs retry {id} --over-budget",
+    "error.budget_job": "这个任务已用 {spent} token，还约需 {next}，而 budget.job_tokens 只允许 {cap}：没有调用。",
+    "hint.budget_job": "请在 config.yaml 中调高 budget.job_tokens；只放行这个任务：mex jobs retry {id} --over-budget",
+    "error.budget_input": "这个任务要发送约 {next} token，而它的预算只允许 {cap}：没有调用。",
+    "hint.budget_input": "请在 config.yaml 中调高 budget.job_input_tokens 或 budget.daily_tokens；只放行这个任务：mex jobs retry {id} --over-budget",
+    "error.backfill_needs_yes": "将抽取 {sessions} 个会话：{turns} 轮，调用模型 {calls} 次，约发送 {input_tokens} token。",
+    "hint.backfill_needs_yes": "确认请加 --yes 再运行；只读一个会话用 --session。",
+    "error.backfill_refused": "没有创建任何任务。",
+    "hint.backfill_refused": "想先知道要花多少，不调用模型：mex extract --dry-run --file FILE",
+}
