@@ -7,7 +7,7 @@ import typer
 
 from mex_pipeline.app import App
 from mex_pipeline.cli import again as again_cli
-from mex_pipeline.cli import enqueue, output
+from mex_pipeline.cli import backfill, enqueue, output
 from mex_pipeline.cli import jobs as jobs_cli
 from mex_pipeline.cli.options import JsonOption, LangOption, session, t
 from mex_pipeline.domain.job import Trigger
@@ -35,6 +35,9 @@ def extract(
     subject: SubjectOption = "user",
     session_id: SessionOption = None,
     again: AgainOption = None,
+    diff: Annotated[bool, typer.Option("--diff", help=t("help.again_diff"))] = False,
+    model: Annotated[str | None, typer.Option("--model", metavar="NAME", help=t("help.again_model"))] = None,
+    yes: backfill.YesOption = False,
     as_json: JsonOption = False,
     lang: LangOption = None,
 ) -> None:
@@ -42,8 +45,18 @@ def extract(
         if text is not None or file is not None or delay is not None:
             raise InvalidInput("again_alone")
         named = again if session_id is None else f"{again}#{session_id}"
-        again_cli.extract_again(named, adapter=adapter, subject=subject, in_background=in_background, dry_run=dry_run)
+        again_cli.extract_again(
+            named,
+            adapter=adapter,
+            subject=subject,
+            in_background=in_background,
+            dry_run=dry_run,
+            is_preview=diff,
+            model=model,
+        )
         return
+    if diff or model is not None:
+        raise InvalidInput("again_options_alone")
     if in_background and not dry_run:
         enqueue.request(text, file, adapter, is_text=is_text, subject=subject, session=session_id, delay=delay)
         return
@@ -59,6 +72,7 @@ def extract(
             jobs_cli.carry_out(app, job, merged=merged, in_background=False)
         else:
             asked = requests.for_file(file, adapter=adapter, subject=subject, session=session_id)
+            backfill.check(app, asked, yes=yes)
             jobs_cli.ask(app, asked, Trigger.FOREGROUND)
 
 
@@ -68,7 +82,8 @@ def _show_estimate(app: App, file: Path | None, adapter: str | None, given: str,
     else:
         number, shown = estimate.of_file(app, file, adapter=adapter, session=session_id)
     many = [t("note.conversation_count", count=number)] if number != 1 else []
-    output.emit(shown.to_plain() | {"conversations": number}, [*many, t("note.estimate", **shown.to_plain())])
+    lines = [*many, t("budget.estimate", **shown.to_plain()), *backfill.sent_lines(app, shown)]
+    output.emit(shown.to_plain() | {"conversations": number}, lines)
 
 
 def transcript(

@@ -9,7 +9,7 @@ from mex_pipeline.cli import output, undo_text
 from mex_pipeline.cli.options import t
 from mex_pipeline.cli.reasons import moment, pause_text, reason_text
 from mex_pipeline.clock import iso_of_millis, millis, to_local
-from mex_pipeline.domain.job import Job, JobState
+from mex_pipeline.domain.job import OVER_BUDGET, Job, JobState
 from mex_pipeline.domain.structured import render
 from mex_pipeline.services import children, job_control, jobs, workers
 from mex_pipeline.services.files import key_of
@@ -72,6 +72,8 @@ def source(job: Job) -> str:
         return str(key_of(job.payload))
     if job.kind == jobs.UNDO:
         return undo_text.shortened(job.payload["jobs"])
+    if job.kind == jobs.COMPACT:
+        return job.payload["topic"] or t("label.all_records")
     if "session" in job.payload:
         return f"{job.payload['adapter']}: {job.payload['session']}"
     return t("label.given_text")
@@ -98,6 +100,9 @@ def _why(job: Job) -> str:
     """How a job ended, or what it waits for."""
     if job.kind in (jobs.RESTORE, jobs.ARCHIVE, jobs.UNDO) and job.state is JobState.SUCCEEDED:
         return ""  # its counts say it
+    if job.reason in OVER_BUDGET and job.last_error:
+        told = job.last_error["params"]
+        return t("budget.why", reason=reason_text(job.reason), wanted=told["spent"] + told["next"], cap=told["cap"])
     if job.outcome is not None:
         return t(f"outcome.{job.outcome}")
     return reason_text(job.reason) if job.state.is_waiting else ""
@@ -107,7 +112,7 @@ def lines(app: App, job: Job) -> list[str]:
     """Return a job for people: where it stands, what it wrote, what it did not and why."""
     shown: list[str] = [line(job)]
     if not job.state.is_final:
-        shown += [_stage(app, job), *_held(app, [job])]
+        shown += [_stage(app, job), *held(app, [job])]
     if job.progress_total and not job.state.is_final and job.kind != jobs.ARCHIVE:
         shown.append(t("note.progress", done=job.progress_done or 0, total=job.progress_total))
     if job.coalesced:
@@ -150,8 +155,8 @@ def _running_stage(job: Job) -> str:
     return "stage.writing" if job.progress_done == job.progress_total else "stage.asking"
 
 
-def _held(app: App, waiting: Iterable[Job]) -> list[str]:
-    """What holds jobs back and what lets them go on, each pause once."""
+def held(app: App, waiting: Iterable[Job]) -> list[str]:
+    """Return what holds jobs back and what lets them go on, each pause once."""
     return list(dict.fromkeys(pause_text(one) for job in waiting for one in jobs.held_by(app, job)))
 
 
@@ -176,11 +181,14 @@ def _extracted(app: App, job: Job, result: dict[str, Any]) -> list[str]:
     shown = [*skipped, t("done.extracted", **counts)]
     written = [("+", one) for one in result.get("added", [])]
     written += [("~", one["after"]) for one in result.get("updated", [])]
+    earlier = {one["after"]["id"]: one["before"]["content"] for one in result.get("updated", [])}
     written += [("-", one) for one in result.get("retired", [])]
     for sign, one in written:
         slot = app.schema.find(one["topic"], one["sub_topic"])
         place = f"{one['topic']}.{one['sub_topic']}" if one["sub_topic"] else one["topic"] or "—"
-        shown.append(f"{sign} {place}: {render(slot, one['content'], messages.active())}  [{one['confidence']}]")
+        before = f"{render(slot, earlier[one['id']], messages.active())} → " if one["id"] in earlier else ""
+        content = render(slot, one["content"], messages.active())
+        shown.append(f"{sign} {place}: {before}{content}  [{one['confidence']}]")
         if one["evidence"]:
             shown.append(output.evidence_line(one["evidence"]))
     shown += [output.discarded_line(one) for one in result.get("discarded", [])]
@@ -271,7 +279,7 @@ def batch_lines(app: App, batch: Batch) -> list[str]:
     ]
     if usage["calls"]:
         shown.append(t("note.spent", **{key: value for key, value in usage.items() if key != "reused"}))
-    return [*shown, *_held(app, batch.jobs), *(line(job) for job in batch.jobs)]
+    return [*shown, *held(app, batch.jobs), *(line(job) for job in batch.jobs)]
 
 
 def state_counts(counts: Mapping[str, int]) -> str:

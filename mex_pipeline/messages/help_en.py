@@ -198,4 +198,11 @@ TEXTS: dict[str, str] = {
     "help.over_budget": "Let the job spend beyond every budget.",
     "help.backfill_yes": "Do not ask before much is read at once.",
     "help.owed_yes": "Have the model read what only the rules have read, without asking.",
+    "help.compact": "Condense old records into summaries; sources stay, and `mex undo` takes it back.",
+    "help.compact_older_than": "Records older than this: 6m (months), 1y, 8w, 90d.",
+    "help.compact_topic": "Only records of this topic.",
+    "help.compact_dry_run": "Show what would be condensed and what it would cost; nothing is sent.",
+    "help.compact_async": "Leave it to a worker and return at once.",
+    "help.again_diff": "With --again: show what would change, and write nothing.",
+    "help.again_model": "With --again: ask this model of the configured endpoint.",
 }

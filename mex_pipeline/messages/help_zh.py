@@ -198,4 +198,11 @@ TEXTS: dict[str, str] = {
     "help.over_budget": "允许该任务超出各项预算。",
     "help.backfill_yes": "要读取的内容很多时不再询问。",
     "help.owed_yes": "不再询问，直接让模型重读只由规则读过的会话。",
+    "help.compact": "把旧记录压缩成摘要；来源保留，可用 `mex undo` 撤销。",
+    "help.compact_older_than": "早于此时间的记录：6m（月）、1y、8w、90d。",
+    "help.compact_topic": "只压缩这个主题的记录。",
+    "help.compact_dry_run": "只显示将压缩什么、要花多少；不发送任何内容。",
+    "help.compact_async": "交给后台处理，立即返回。",
+    "help.again_diff": "与 --again 合用：只显示会有哪些变更，不写入。",
+    "help.again_model": "与 --again 合用：改问同一接口的另一个模型。",
 }

@@ -19,6 +19,8 @@ TEXTS: dict[str, str] = {
     "skipped.no_turns": "The file holds no conversation yet; the model was not called.",
     "skipped.no_user_turn": "The new part holds no words of the user; the model was not called.",
     "skipped.subagent": "This is a subagent's session: machine talk, nothing of the user's.",
+    "skipped.nothing_old": "Nothing to condense: no three old records of one topic and quarter.",
+    "skipped.preview": "Nothing was written. This is what would change:",
     "reason.offline": "the endpoint cannot be reached",
     "reason.rate_limit": "the endpoint limits the rate",
     "reason.error": "the last attempt failed",

@@ -19,6 +19,8 @@ TEXTS: dict[str, str] = {
     "skipped.no_turns": "文件中还没有对话；未调用模型。",
     "skipped.no_user_turn": "新增部分没有用户的发言；未调用模型。",
     "skipped.subagent": "这是子智能体的会话：机器之间的对话，不含用户的话。",
+    "skipped.nothing_old": "没有可压缩的：同一主题、同一季度里没有三条以上的旧记录。",
+    "skipped.preview": "没有写入任何内容。以下是将会发生的变更：",
     "reason.offline": "无法连接端点",
     "reason.rate_limit": "端点限制了频率",
     "reason.error": "上次尝试失败",

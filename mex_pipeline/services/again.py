@@ -16,7 +16,7 @@ from mex_pipeline.domain.conversation import Cursor, Transcript, Turn, settled
 from mex_pipeline.domain.kept import KeptTurn
 from mex_pipeline.domain.purge import untold
 from mex_pipeline.domain.source_key import SourceKey
-from mex_pipeline.errors import InvalidInput, SourceGone
+from mex_pipeline.errors import InvalidInput, NotConfigured, SourceGone
 from mex_pipeline.services import estimate
 from mex_pipeline.services.conversations import conversation_key
 from mex_pipeline.services.estimate import Estimate
@@ -25,6 +25,20 @@ from mex_pipeline.services.jobs import AGAIN, Request
 from mex_pipeline.services.transcripts import read
 from mex_pipeline.services.turns import matching
 from mex_pipeline.store import cursors, turns
+
+
+def with_options(app: OpenHome, asked: Request, *, is_preview: bool, model: str | None) -> Request:
+    """Return the request as a preview, which writes nothing, or asked of another model of the endpoint; else as it is.
+
+    Raises NotConfigured("again_model_needs_endpoint") for a model where no endpoint is configured.
+    """
+    if model is not None and not app.settings.llm.base_url:
+        raise NotConfigured("again_model_needs_endpoint", model=model)
+    options = ({"preview": True} if is_preview else {}) | ({} if model is None else {"model": model})
+    if not options:
+        return asked
+    own = ":".join(["preview" if is_preview else AGAIN, model or "", asked.lock or ""])
+    return replace(asked, payload=asked.payload | options, key=own)
 
 
 def request(app: OpenHome, given: str, *, adapter: str | None, subject: str | None) -> Request:

@@ -28,6 +28,9 @@ from mex_pipeline.store import changes, cursors, jobs, memories, proposals, refu
 from mex_pipeline.store.async_database import AsyncDatabase
 from mex_pipeline.store.sql import Statement
 
+PREVIEW = "preview"
+"""Why a job that shows what an extraction would change is skipped."""
+
 LIVELY_MS = int(1000 * faults.seconds("MEX_TEST_LIVELY", 600.0))
 """How long a session that is being written to is left alone between two extractions nobody asked for."""
 
@@ -35,29 +38,22 @@ LIVELY_MS = int(1000 * faults.seconds("MEX_TEST_LIVELY", 600.0))
 async def commit(app: AsyncApp, job: Job, reading: Reading, thought: Thought, *, withheld: int = 0) -> None:
     """Write everything an extraction found, move its cursor and end its job, or nothing at all.
 
-    Slots and seen messages are read again inside the lock, so that a decision made on a stale value is made anew.
+    Slots and seen messages are read again inside the lock, so that a decision made on a stale value is made anew. A
+    preview ends with its result alone: what was paid for stays kept for the extraction that may follow (product P4).
     Raises LeaseLost when the job belongs to a later claim or was cancelled.
     """
     moment = app.clock.now()
     now, at = iso(moment), millis(moment)
     async with app.db.transaction() as tx:
-        thought = await _still_tellable(tx, reading, thought)
-        if reading.is_again:
-            candidates, late = await still_new(tx, reading, thought.candidates, app.schema, now)
-        else:
-            candidates, late = await _not_taken(tx, reading, thought.candidates, app.extractor.kind)
-        known = tuple(await tx.all(refusals.of_kinds(*RefusalKind)))
-        candidates, never = split_refused(candidates, known)
-        snapshot = await _snapshot(app, tx, reading, candidates, known, now)
-        decided = reconcile(candidates, snapshot, app.schema, now=now, new_id=new_id)
-        discarded = (*silenced((*thought.discarded, *late), known), *never, *decided.discarded)
+        decided, discarded = await _decide(app, tx, reading, thought, now)
         faults.point("commit_begun")
-        await tx.run(*changes.statements(decided, now=now, job_id=job.id))
-        asked = proposed(decided.merges, decided.holds, now=now, new_id=new_id, job_id=job.id)
-        await tx.run(*(proposals.insert(one) for one in asked))
-        await tx.run(*await to_keep(tx, reading, app.settings.keep.turns, job_id=job.id, now=now))
-        faults.point("memories_written")
-        await tx.run(*_progress_of_source(app, job, reading, now, at))
+        if not reading.is_preview:
+            await tx.run(*changes.statements(decided, now=now, job_id=job.id))
+            asked = proposed(decided.merges, decided.holds, now=now, new_id=new_id, job_id=job.id)
+            await tx.run(*(proposals.insert(one) for one in asked))
+            await tx.run(*await to_keep(tx, reading, app.settings.keep.turns, job_id=job.id, now=now))
+            faults.point("memories_written")
+            await tx.run(*_progress_of_source(app, job, reading, now, at))
         spent = await tx.first(usage.of_job(job.id)) or {}
         result = _result(app, reading, decided, discarded, spent | {"reused": thought.reused}, withheld)
         result |= {"skipped_turns": [asdict(one) for one in thought.skipped]}
@@ -72,6 +68,22 @@ async def commit(app: AsyncApp, job: Job, reading: Reading, thought: Thought, *,
             await tx.first(jobs.insert_or_merge(follow_up))
             await tx.run(jobs.event(follow_up.id, at, "queued"))
     faults.point("committed")
+
+
+async def _decide(
+    app: AsyncApp, tx: AsyncDatabase, reading: Reading, thought: Thought, now: str
+) -> tuple[ChangeSet, tuple[Discarded, ...]]:
+    """Reconcile with what the store holds now; returns the changes, and every candidate that makes none."""
+    thought = await _still_tellable(tx, reading, thought)
+    if reading.is_again:
+        candidates, late = await still_new(tx, reading, thought.candidates, app.schema, now)
+    else:
+        candidates, late = await _not_taken(tx, reading, thought.candidates, app.extractor.kind)
+    known = tuple(await tx.all(refusals.of_kinds(*RefusalKind)))
+    candidates, never = split_refused(candidates, known)
+    snapshot = await _snapshot(app, tx, reading, candidates, known, now)
+    decided = reconcile(candidates, snapshot, app.schema, now=now, new_id=new_id)
+    return decided, (*silenced((*thought.discarded, *late), known), *never, *decided.discarded)
 
 
 async def _still_tellable(tx: AsyncDatabase, reading: Reading, thought: Thought) -> Thought:
@@ -177,6 +189,8 @@ def _follow_up(app: AsyncApp, job: Job, reading: Reading, at: int) -> Job | None
 def _outcome(reading: Reading, decided: ChangeSet, discarded: tuple[Discarded, ...]) -> tuple[Outcome, str | None]:
     if not reading.chunks:
         return Outcome.SKIPPED, "no_user_turn" if reading.new else _why_nothing(reading)
+    if reading.is_preview:
+        return Outcome.SKIPPED, PREVIEW
     if decided.writes_memories:
         return Outcome.COMMITTED, None
     if any(one.reason not in ("already_extracted", "duplicate_in_reply") for one in discarded):

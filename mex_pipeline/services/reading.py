@@ -37,6 +37,7 @@ class Reading:
     §6.4). `is_again` says that a session is read anew: its messages are marked, and the cursor stays; with
     `is_from_kept` from its kept turns, and what was dropped of them meanwhile is not kept anew. `gone` are the
     messages of which something had been forgotten for good before: more of them at the commit means that it was since.
+    With `is_preview` nothing of it is written: the job ends with what would have been.
     """
 
     transcript: Transcript
@@ -50,6 +51,7 @@ class Reading:
     is_again: bool = False
     is_from_kept: bool = False
     gone: frozenset[str] = frozenset()
+    is_preview: bool = False
 
     @property
     def spoken(self) -> int:

@@ -47,6 +47,7 @@ async def read_again(app: AsyncApp, job: Job) -> Reading:
         is_again=True,
         is_from_kept=bool(kept),
         gone=gone,
+        is_preview=bool(job.payload.get("preview")),
     )
 
 

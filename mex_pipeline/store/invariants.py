@@ -156,9 +156,9 @@ def leftovers() -> Query[Violation]:
 
 ORPHANED = (
     "NOT EXISTS (SELECT 1 FROM jobs j WHERE (j.id = kept_replies.job_id OR j.lock_key = kept_replies.source_file) "
-    "AND j.state NOT IN ('succeeded', 'cancelled'))"
+    "AND (j.state NOT IN ('succeeded', 'cancelled') OR j.reason = 'preview'))"
 )
-"""Of a kept reply: no job of its source is unfinished or failed."""
+"""Of a kept reply: no job of its source is unfinished, failed, or a preview that an extraction may follow."""
 
 
 def of_rows() -> tuple[Query[Violation], ...]:

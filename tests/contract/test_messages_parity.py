@@ -82,7 +82,7 @@ def test_every_discard_reason_has_its_text() -> None:
         ("note.worker_", list(get_args(Presence))),
         ("done.cancel_", [JobState.CANCELLED, JobState.RUNNING]),
         ("discard.", list(Stance)),
-        ("skipped.", ["nothing_new", "no_turns", "no_user_turn", "subagent"]),
+        ("skipped.", ["nothing_new", "no_turns", "no_user_turn", "subagent", "preview"]),
     ],
 )
 def test_every_value_that_is_shown_has_its_text(family: str, values: list[str]) -> None:
