@@ -27,6 +27,20 @@ _WISHED = re.compile(
     |\bshould\ i\b|\bhaven['’]?t\ tried\b""",
     re.VERBOSE | re.IGNORECASE,
 )
+_ASKED = re.compile(
+    r"""(?:帮我|给我|替我|麻烦|请)[^记，。]{0,24}?(?:找|查|订|搜|选|推荐|看看)|推荐.{0,3}[一个家款下]|给?推荐.{0,2}$|(?:求|有没有).{0,6}推荐
+    |(?:想|要|打算|准备|得)(?:再|先|去)?(?:找|订|去|住|吃)[^，。]{0,4}[一个家间]|想找|有没有|哪[里个家儿些]|[吗么呢啊呀吧嘛][？?]|[？?]\s*$
+    |\b(?:can|could|would)\ you\ (?:please\ )?(?:find|recommend|suggest|show|book|search|look)|\bfind\ me\b|\bshow\ me\b
+    |\b(?:please\ )?(?:recommend|suggest)\ (?:me\ )?(?:an?|some|any|the)\b|\blooking\ for\ (?:an?|some)\b|\?\s*$""",
+    re.VERBOSE | re.IGNORECASE,
+)
+_STATED = re.compile(
+    r"我(?:是|在|住|叫|姓|有|用|写|养|吃|喝|爱|对|从|目前|现在|一直|平时|每|不|的|业余|特别|最|主要|喜欢|讨厌|习惯|转岗|换|搬)"
+    r"|\b(?:i['’]m(?! looking)|i\ am(?! looking)|i\ (?:live|work|use|have|like|love|hate|prefer|don['’]?t|never|always|own|moved|play|speak)|my)\b",
+    re.IGNORECASE,
+)
+"""What somebody says of himself, though the sentence then asks for something."""
+
 _KIN = (
     r"爸爸?|妈妈?|爹|娘|父亲|母亲|爷爷|奶奶|外公|外婆|姥姥|姥爷|哥哥?|姐姐?|弟弟?|妹妹?|[表堂][哥姐弟妹]|老婆|老公|妻子|丈夫"
     r"|爱人|对象|女朋友|男朋友|女友|男友|儿子|女儿|孩子|[叔舅姑姨]\w?|侄[子女]|岳[父母]|公公|婆婆|同事|同学|室友|舍友|朋友|闺蜜"
@@ -42,7 +56,7 @@ _OTHERS_EN = re.compile(
     |colleague|coworker|co-worker|boss|manager|teammate|team\ lead|teacher|client|customer)s?\b|he\b|she\b|they\b)""",
     re.VERBOSE | re.IGNORECASE,
 )
-_SELF_EN = re.compile(r"\b(?:i|me|we|us|myself)\b", re.IGNORECASE)
+_SELF_EN = re.compile(r"\b(?:i|me|my|we|us|myself)\b", re.IGNORECASE)
 _LEAD = re.compile(
     r"[\s\"'“「]*(?:(?:另外|其实|对了|不过|而且|但是?|and|but|so|also|well|btw)[\s,，]*)*", re.IGNORECASE
 )
@@ -55,11 +69,14 @@ _TEXT_WORK = re.compile(
 
 
 class Stance(StrEnum):
-    """Why words are not the user's own lasting fact: a text to be worked on, somebody else's, a wish, for a while only."""
+    """Why words are not the user's own lasting fact: a text to be worked on, somebody else's, a wish, looked for once, for a
+    while only.
+    """
 
     QUOTED = "quoted"
     ABOUT_OTHER = "about_other"
     HYPOTHETICAL = "hypothetical"
+    ASKED_FOR = "asked_for"
     TEMPORARY = "temporary"
 
 
@@ -84,6 +101,8 @@ def stance(text: str, start: int, end: int, value: str) -> Stance | None:
         return Stance.ABOUT_OTHER
     if _WISHED.search(said.sentence):
         return Stance.HYPOTHETICAL
+    if _ASKED.search(said.sentence) and not _STATED.search(said.before):
+        return Stance.ASKED_FOR
     return Stance.TEMPORARY if _PASSING.search(said.sentence) else None
 
 

@@ -15,7 +15,9 @@ from mex_pipeline.domain.structured import text_fields
 MAX_OWN_WORDS = 80
 """Characters up to which a quote can stand for a value that a model has translated."""
 
-_FOR_WISHES = ("goal", "plan", "idea", "wish")
+_FOR_WISHES = ("goal", "plan", "idea", "wish", "search", "focus", "concern")
+_SERVICE = "interaction"
+"""The topic of how to be served: what is asked for there is the very thing to remember."""
 
 
 def in_own_words(candidate: Candidate) -> Candidate:
@@ -48,7 +50,7 @@ def out_of_place(candidate: Candidate, slot: Slot | None, turn: Turn | None) -> 
     """Return why the words around a value keep it out of its slot, as `domain.stance` tells, or None.
 
     Records may tell of others and of days that pass; family and relationship slots of others, slots for goals and
-    plans of wishes, slots with a `ttl` of what passes.
+    plans of wishes and of what is looked for, slots with a `ttl` of what passes.
     """
     source = candidate.source
     if slot is None or turn is None or source is None or candidate.action is Action.RETIRE:
@@ -57,9 +59,11 @@ def out_of_place(candidate: Candidate, slot: Slot | None, turn: Turn | None) -> 
     if start is None or end is None:
         return None
     reason = stance(turn.text, start, end, candidate.content)
+    is_wished = any(word in slot.name for word in _FOR_WISHES)
     is_exempt = {
         Stance.ABOUT_OTHER: slot.topic in TOPICS_OF_OTHERS,
-        Stance.HYPOTHETICAL: any(word in slot.name for word in _FOR_WISHES),
+        Stance.HYPOTHETICAL: is_wished,
+        Stance.ASKED_FOR: is_wished or slot.topic == _SERVICE,
         Stance.TEMPORARY: slot.policy.ttl is not None,
     }
     return None if reason is None or is_exempt.get(reason, False) else reason

@@ -267,6 +267,7 @@ TEXTS: dict[str, str] = {
     "discard.instruction": "it reads like an instruction to a model",
     "discard.not_shorter": "no shorter than what it would replace",
     "discard.original_changed": "a record was changed or forgotten meanwhile",
+    "discard.asked_for": "it was looked for once, not told of oneself",
     "purge.rewritten": "- rewritten: {what} ({count})",
     "purge.verified": "Checked: the bytes are gone from the database, its WAL and meX's backups.",
     "purge.kept": "Untouched: the same words stand in {count} other rows of {what}.",

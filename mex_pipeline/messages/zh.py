@@ -261,6 +261,7 @@ TEXTS: dict[str, str] = {
     "discard.instruction": "读起来像对模型的指令",
     "discard.not_shorter": "不比原记录短",
     "discard.original_changed": "其间有记录被修改或遗忘",
+    "discard.asked_for": "只是一次性的需求，不是关于本人的陈述",
     "purge.rewritten": "- 已改写：{what}（{count}）",
     "purge.verified": "已核对：数据库、WAL 与 meX 备份中均已没有这些字节。",
     "purge.kept": "未改动：{what} 中另有 {count} 行含相同文字。",

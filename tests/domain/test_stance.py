@@ -15,7 +15,8 @@ OWN = [
     ("My friend told me about Zig and I use it daily: Zig.", "Zig"), ("This week I started at Acme.", "Acme"),
     ("They asked, so: I work at Acme.", "Acme"), ("I am on a temporary contract at Acme.", "temporary contract"),
     ("For two weeks now I have been vegan.", "vegan"), ("I have lived here for three weeks: Berlin.", "Berlin"),
-    ("You can call me “Kit”.", "Kit"),
+    ("You can call me “Kit”.", "Kit"), ("我住在青岛，附近有什么好玩的吗？", "青岛"), ("我不吃香菜，帮我找个餐厅。", "香菜"),
+    ("I'm vegan, can you find me a place?", "vegan"), ("请记住我对青霉素过敏。", "青霉素"),
 ]  # fmt: skip
 OTHERS = [
     ("我女朋友不吃羊肉。", "羊肉"), ("我爸每天七点就起来遛弯。", "七点"), ("同事都在用Neovim。", "Neovim"),
@@ -32,6 +33,11 @@ PASSING = [
 WISHED = [
     ("要是能搬去昆明就好了。", "昆明"), ("好想养布偶汤圆。", "布偶汤圆"), ("Elixir值得学吗？", "Elixir"),
     ("What if I moved to Oslo?", "Oslo"), ("I wish I had a corgi.", "corgi"), ("Should I learn Elixir?", "Elixir"),
+]  # fmt: skip
+ASKED = [
+    ("能帮我找一个评分是5分的酒店吗？", "5分"), ("给我推荐一个豪华型餐厅。", "豪华型"), ("附近有没有清真餐馆？", "清真"),
+    ("Can you find me a vegan place near here?", "vegan"), ("Which hotel has a sauna?", "sauna"),
+    ("I am looking for a quiet hotel with a sauna.", "sauna"),
 ]  # fmt: skip
 QUOTED = [
     ("帮我润色这段自我介绍（朋友写的）：「我在拓界物流上班。」", "拓界物流"), ("翻译：“我住在青岛”", "青岛"),
@@ -55,6 +61,7 @@ def test_c11_a_plain_statement_about_oneself_passes(text: str, value: str) -> No
         *((*one, "about_other") for one in OTHERS),
         *((*one, "temporary") for one in PASSING),
         *((*one, "hypothetical") for one in WISHED),
+        *((*one, "asked_for") for one in ASKED),
         *((*one, "quoted") for one in QUOTED),
     ],
 )
