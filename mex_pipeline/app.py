@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from mex_pipeline.domain.schema import Notice, Schema
     from mex_pipeline.domain.wording import Language
     from mex_pipeline.paths import Home
+    from mex_pipeline.services.compactor import Compactor
     from mex_pipeline.services.extractor import Extractor
     from mex_pipeline.services.gate import Gate
     from mex_pipeline.settings import Settings
@@ -46,7 +47,7 @@ class App(OpenHome):
 @dataclass(frozen=True, slots=True)
 class AsyncApp:
     """The same for the extraction pipeline, with the extractor that serves (a model or the built-in rules) and the gate
-    that its calls pass."""
+    that its calls pass. `compactor` is there for a compaction alone, and None without a model."""
 
     home: Home
     settings: Settings
@@ -56,3 +57,4 @@ class AsyncApp:
     language: Language
     extractor: Extractor
     calls: Gate
+    compactor: Compactor | None = None

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 from contextlib import AsyncExitStack, asynccontextmanager, closing, contextmanager
+from dataclasses import replace
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from mex_pipeline import messages, settings
 from mex_pipeline.app import App, AsyncApp, OpenHome
@@ -19,12 +20,16 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
     from pathlib import Path
 
+    from mex_pipeline.domain.job import Job
     from mex_pipeline.domain.schema import Notice, Schema
     from mex_pipeline.domain.wording import Language
     from mex_pipeline.llm.probe import Trial
+    from mex_pipeline.services.asking import Asker
+    from mex_pipeline.services.compactor import Compactor
     from mex_pipeline.services.extractor import Extractor
     from mex_pipeline.services.gate import Gate
     from mex_pipeline.services.heartbeat import Runs
+    from mex_pipeline.services.spending import UnderWay
     from mex_pipeline.settings import LLMSettings, QueueSettings, Settings
     from mex_pipeline.store.async_database import AsyncDatabase
 
@@ -108,7 +113,7 @@ def try_model(llm: LLMSettings, timeout: float) -> Trial:
 @asynccontextmanager
 async def open_async_app(home: Home, job_id: str) -> AsyncIterator[AsyncApp]:
     """Open the home for one job, with the extractor that its kind and the settings ask for."""
-    from mex_pipeline.services.jobs import RESTORE
+    from mex_pipeline.services.jobs import COMPACT, RESTORE
     from mex_pipeline.store import jobs
     from mex_pipeline.store.async_database import AsyncDatabase
 
@@ -118,14 +123,26 @@ async def open_async_app(home: Home, job_id: str) -> AsyncIterator[AsyncApp]:
     database = await AsyncDatabase.open(home.database)
     try:
         job = await database.first(jobs.one(job_id))
-        needs_model = job is not None and job.kind != RESTORE
+        found = _asked_of(found, job)
+        needs_model = job is not None and job.kind not in (RESTORE, COMPACT)
         extractor = await _extractor(found, schema, language, database) if needs_model else _rules(schema)
+        condenses = job is not None and job.kind == COMPACT
+        compactor = await _compactor(found, language, database) if condenses else None
+        facts = (home, found, schema, database, SystemClock(), language, extractor, _calls(found.llm))
         try:
-            yield AsyncApp(home, found, schema, database, SystemClock(), language, extractor, _calls(found.llm))
+            yield AsyncApp(*facts, compactor=compactor)
         finally:
             await extractor.aclose()
+            if compactor is not None:
+                await compactor.aclose()
     finally:
         await database.close()
+
+
+def _asked_of(found: Settings, job: Job | None) -> Settings:
+    """The settings with the model that a job names, if it names one (`mex extract --again --model`)."""
+    model = job.payload.get("model") if job is not None else None
+    return found if model is None else replace(found, llm=replace(found.llm, model=model))
 
 
 async def _extractor(found: Settings, schema: Schema, language: Language, database: AsyncDatabase) -> Extractor:
@@ -134,11 +151,35 @@ async def _extractor(found: Settings, schema: Schema, language: Language, databa
     if not found.llm.is_configured:
         return _rules(schema)
     from mex_pipeline.domain.schema import slot_lines
-    from mex_pipeline.llm.client import OpenAICompatible
     from mex_pipeline.llm.prompts import Prompts
     from mex_pipeline.resources import prompt_texts
-    from mex_pipeline.services.model_extractor import FormatMemory, ModelExtractor
+    from mex_pipeline.services.model_extractor import ModelExtractor
+
+    prompts = Prompts(*prompt_texts(language), language)
+    asker = await _asker(found, database)
+    return ModelExtractor(asker, prompts, schema, slot_lines(schema, language))
+
+
+async def _compactor(found: Settings, language: Language, database: AsyncDatabase) -> Compactor | None:
+    """What condenses records with the configured model; None when none is configured."""
+    found.llm.require_whole()
+    if not found.llm.is_configured:
+        return None
+    from mex_pipeline.llm.summaries import SUMMARIES_SCHEMA, CompactPrompts
+    from mex_pipeline.resources import compact_texts
+    from mex_pipeline.services.compactor import Compactor
+
+    asker = await _asker(found, database, ("summaries", SUMMARIES_SCHEMA))
+    return Compactor(asker, CompactPrompts(*compact_texts(language)))
+
+
+async def _asker(found: Settings, database: AsyncDatabase, reply: tuple[str, dict[str, Any]] | None = None) -> Asker:
+    """What asks the configured model; `reply` is the name and the JSON Schema of what it answers, if no memories."""
+    from mex_pipeline.llm.client import MEMORIES, OpenAICompatible
+    from mex_pipeline.services.asking import Asker
+    from mex_pipeline.services.formats import FormatMemory
     from mex_pipeline.services.pauses import endpoint_scope
+    from mex_pipeline.services.spending import Spending
 
     formats = FormatMemory(database, SystemClock(), found.llm.base_url, found.llm.model)
     llm = OpenAICompatible(
@@ -149,11 +190,10 @@ async def _extractor(found: Settings, schema: Schema, language: Language, databa
         max_retries=found.llm.max_retries,
         retry_base_seconds=found.llm.retry_base_seconds,
         response_format=await formats.recall(),
+        reply=reply or MEMORIES,
     )
-    parts, repair = prompt_texts(language)
-    prompts = Prompts(parts, repair, language)
-    slots, scope = slot_lines(schema, language), endpoint_scope(found.llm)
-    return ModelExtractor(llm, database, SystemClock(), prompts, schema, slots, formats, scope)
+    spending = Spending(database, SystemClock(), found.budget, _under_way())
+    return Asker(llm, database, SystemClock(), formats, endpoint_scope(found), spending)
 
 
 def _rules(schema: Schema) -> Extractor:
@@ -168,6 +208,14 @@ def _gate() -> Gate:
     from mex_pipeline.services.gate import Gate
 
     return Gate(1)
+
+
+@cache
+def _under_way() -> UnderWay:
+    """What the calls of this process are about to cost; one for all of its jobs."""
+    from mex_pipeline.services.spending import UnderWay
+
+    return UnderWay()
 
 
 def _calls(llm: LLMSettings) -> Gate:

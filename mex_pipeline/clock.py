@@ -99,6 +99,12 @@ def parse_local(text: str, *, end_of_day: bool = False) -> datetime:
         raise InvalidInput("bad_date", value=text) from error
 
 
+def local_midnight(moment: datetime, days: int = 0) -> datetime:
+    """Return the UTC moment at which the local day of `moment` began, or the day so many days later."""
+    day = moment.astimezone().date() + timedelta(days=days)
+    return datetime(day.year, day.month, day.day).astimezone(UTC)
+
+
 def parse_moment(text: str, now: datetime, *, end_of_day: bool = False) -> datetime:
     """Return the moment of `--since`/`--until`: a local date, a date-time, or a span back from `now` (product G2)."""
     if _SPAN.fullmatch(text.strip()):

@@ -7,7 +7,7 @@ MexError
 ├── ExternalError (exit 2: the world outside failed)
 │   ├── DatabaseBusy · DatabaseNewer · DatabaseDamaged
 │   ├── SourceGone · SourceFormat · SourceUnreadable
-│   └── LLMUnavailable (retryable) · LLMRejected · LLMBadReply (retryable)
+│   └── LLMUnavailable (retryable) · LLMRejected · LLMBadReply (retryable) · OverBudget
 └── LeaseLost (internal: another process owns the job now)
 """
 
@@ -134,6 +134,15 @@ class LLMBadReply(ExternalError):
 
     code = "llm_bad_reply"
     retryable = True
+
+
+class OverBudget(ExternalError):
+    """A cap of the budget would be passed, so no call was made: `budget_daily`, `budget_job`, `budget_input` (product C10).
+
+    `spent` and `next` are tokens, `cap` what is allowed, `id` the job; `until` is when the day ends (ISO, UTC).
+    """
+
+    code = "budget_daily"
 
 
 class LeaseLost(MexError):

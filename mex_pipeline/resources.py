@@ -17,3 +17,10 @@ def prompt_texts(language: str) -> tuple[tuple[str, ...], str]:
     folder = shipped("prompts", language)
     parts = tuple(path.read_text(encoding="utf-8") for path in sorted(folder.glob("0*.md")))
     return parts, (folder / "repair.md").read_text(encoding="utf-8")
+
+
+def compact_texts(language: str) -> tuple[str, str]:
+    """Return the system prompt of a compaction, and the reminder sent after an unusable reply."""
+    folder = shipped("prompts", language)
+    task, repair = ((folder / name).read_text(encoding="utf-8") for name in ("compact.md", "compact_repair.md"))
+    return task, repair

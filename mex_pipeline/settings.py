@@ -56,6 +56,24 @@ class LLMSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class BudgetSettings:
+    """What a model may cost in tokens (product C10); 0 is no cap.
+
+    `daily_tokens` of all calls since local midnight, `job_tokens` of one job over all its attempts, `job_input_tokens`
+    what one job may send, estimated before its first call.
+    """
+
+    daily_tokens: int = 0
+    job_tokens: int = 0
+    job_input_tokens: int = 0
+
+    @property
+    def is_capped(self) -> bool:
+        """True when spending has to be looked up before a call."""
+        return bool(self.daily_tokens or self.job_tokens)
+
+
+@dataclass(frozen=True, slots=True)
 class ExtractionSettings:
     """How conversations are cut for the model."""
 
@@ -171,6 +189,7 @@ class Settings:
 
     language: Language | None = None
     llm: LLMSettings = field(default_factory=LLMSettings)
+    budget: BudgetSettings = field(default_factory=BudgetSettings)
     extraction: ExtractionSettings = field(default_factory=ExtractionSettings)
     keep: KeepSettings = field(default_factory=KeepSettings)
     privacy: PrivacySettings = field(default_factory=PrivacySettings)
@@ -183,6 +202,7 @@ class Settings:
 _MINIMUM = {
     "timeout_seconds": 0.001, "max_retries": 0, "retry_base_seconds": 0, "concurrency": 1, "chunk_tokens": 200,
     "known_tokens": 0, "quiet_seconds": 0, "max_tokens": 1, "recent_days": 1, "recent_limit": 0, "threads": 1,
+    "daily_tokens": 0, "job_tokens": 0, "job_input_tokens": 0,
 }  # fmt: skip
 
 

@@ -111,7 +111,7 @@ def test_product_a5_a_fault_names_file_line_and_key(file: Path, text: str, code:
 
 def test_product_a5_a_fault_tells_what_would_fit(file: Path) -> None:
     assert fails(file, "langauge: zh\n").params["known"] == (
-        "language, llm, extraction, keep, privacy, profile, worker, queue, views"
+        "language, llm, budget, extraction, keep, privacy, profile, worker, queue, views"
     )
     assert "max_tokens, recent_days, recent_limit" in fails(file, "profile:\n  days: 1\n").params["known"]
     assert fails(file, "worker:\n  threads: 0\n").params["expected"] == "int ≥ 1"

@@ -2,13 +2,15 @@
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from benchmarks.replay.faults import Known
 from benchmarks.replay.life import Fact, Life, Op, Session
 
+_BEGINNING = 80
+"""Characters of a user's turn that tell it from others."""
 _SHOWN = re.compile(
     r"^#([0-9a-f]{4,}) ([a-z0-9_]+\.[a-z0-9_]+) = (.*) \((?:confirmed|explicit|inferred|speculated|uncertain)\)$",
     re.MULTILINE,
@@ -28,14 +30,21 @@ class Asked:
 
 
 def asked(life: Life, messages: Sequence[Mapping[str, Any]]) -> Asked:
-    """Return what the messages of a request ask of a life; raises Unknown."""
+    """Return what the messages of a request ask of a life; raises Unknown.
+
+    Where no session holds all the turns as they are, how the user's begin decides: the product shortens long pastes, and
+    code in an assistant's turn.
+    """
     shown = _turns(messages)
-    texts = [_words(turn["text"]) for turn in shown]
-    found = [(session, start) for session in life.sessions for start in _starts(session, texts)]
     fresh = [(index, turn["turn"]) for index, turn in enumerate(shown) if not turn.get("context")]
+    for heeded in (_whole, _beginning):
+        texts = [heeded(turn["role"], turn["text"]) for turn in shown]
+        found = [(session, start) for session in life.sessions for start in _starts(session, texts, heeded)]
+        if found and fresh and any(texts):
+            break
+    else:
+        raise Unknown(f"{life.user}: no session holds these {len(shown)} turns in a row")
     places = [Asked(session, {start + index: number for index, number in fresh}) for session, start in found]
-    if not places or not fresh:
-        raise Unknown(f"{life.user}: no session holds these {len(texts)} turns in a row")
     if any(_meant(place) != _meant(places[0]) for place in places):
         raise Unknown(
             f"{life.user}: {len(places)} sessions hold these {len(texts)} turns and mean different things by them"
@@ -62,13 +71,17 @@ def _turns(messages: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     raise Unknown("a request without turns")
 
 
-def _words(text: str) -> str:
+def _whole(_: str, text: str) -> str:
     return " ".join(text.split())
 
 
-def _starts(session: Session, texts: Sequence[str]) -> list[int]:
+def _beginning(role: str, text: str) -> str:
+    return _whole(role, text)[:_BEGINNING] if role == "user" else ""
+
+
+def _starts(session: Session, texts: Sequence[str], heeded: Callable[[str, str], str]) -> list[int]:
     """The turns of the session at which the texts begin, all of them in a row."""
-    said = [_words(turn.text) for turn in session.turns]
+    said = [heeded(turn.role, turn.text) for turn in session.turns]
     return [start for start in range(len(said) - len(texts) + 1) if said[start : start + len(texts)] == texts]
 
 

@@ -1,6 +1,7 @@
 """The scripted model: an OpenAI-compatible endpoint in a process of its own that knows a whole stream by heart.
 
-The path tells who asks: `/<model>/<seed>/<user>/<run>/<delay>/v1/chat/completions`. Every request becomes one line of calls.jsonl.
+The path tells who asks: `/<model>/<seed>/<user>/<run>/<delay>/v1/chat/completions`. Every request becomes one line of
+calls.jsonl.
 """
 
 import json
@@ -36,8 +37,8 @@ class Endpoint:
 
     def calls(self) -> list[dict[str, Any]]:
         """Return the requests so far: `{model, seed, user, run, session, turns, attempt, end, …}` or `{error}` each."""
-        lines = self._log.read_text(encoding="utf-8").splitlines() if self._log.exists() else []
-        return [json.loads(line) for line in lines]
+        written = self._log.read_text(encoding="utf-8") if self._log.exists() else ""
+        return [json.loads(line) for line in written.split("\n")[:-1]]  # the last may be half written
 
 
 @contextmanager

@@ -10,6 +10,8 @@ from benchmarks.replay.wording import reworded, same
 
 ABOUT_RIGHT = 0.8
 """The share of reported traps that are at least called what they are: about another, or hypothetical."""
+_ABOUT = {"hypothetical": "hypothetical", "one_off": "user"}
+"""What a trap is about, another unless it stands here: what somebody looks for once is about nobody else."""
 _CUT = 0.8
 _FAKE = {"zh": "我跟你说过{value}", "en": "I told you that {value}"}
 _PROSE = {
@@ -136,7 +138,7 @@ def _trapped(op: Op, words: str, model: Model, chance: random.Random) -> list[It
     if chance.random() >= model.trap:
         return []
     is_right = chance.random() < ABOUT_RIGHT
-    right = "hypothetical" if op.trap == "hypothetical" else "other"
+    right = _ABOUT.get(op.trap or "", "other")
     return [Item(Kind.ASSERT, op.turn, op.fact, words, Tag.TRAP, about=right if is_right else "user", trap=op.trap)]
 
 

@@ -45,7 +45,7 @@ def _message(role: str, text: str, name: str) -> dict[str, object]:
 
 def resumed_copy(path: Path, target: Path) -> Path:
     """Write the same messages as a resumed session holds them, under a session id of its own; return the new file."""
-    records = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    records = [json.loads(line) for line in path.read_text(encoding="utf-8").split("\n")[:-1]]
     lines = (json.dumps(record | {"sessionId": target.stem}, ensure_ascii=False) for record in records)
     target.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     return target

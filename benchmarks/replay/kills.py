@@ -18,7 +18,7 @@ _PATIENCE = 120.0
 _WORKER = ["mex_workers", "--idle-exit", "0", "--threads", "1"]
 
 
-def killed(bench: Bench, model: str, seed: int) -> Counts:
+def killed(bench: Bench, model: str, seed: int, times: int = KILLS) -> Counts:
     """Return `kill`, `kill_same`, `kills`, `kill_wasted`, and the jobs' counts; follows `in_order` of the same run.
 
     `kill_same` are the users whose memories are those of the undisturbed run, each once; `kill_wasted` the calls that asked
@@ -28,21 +28,21 @@ def killed(bench: Bench, model: str, seed: int) -> Counts:
     for life in bench.lives[:USERS]:
         user = run.prepared(bench, life, "killed", model, seed, delay=_DELAY)
         pool.drain(bench.folder, [Task(user.home, tuple(("enqueue", str(path)) for path in user.files))], processes=1)
-        _disturb(bench, user, random.Random(f"{seed}/{life.user}/kills"))
+        _disturb(bench, user, times, random.Random(f"{seed}/{life.user}/kills"))
         pool.drain(bench.folder, [Task(user.home, user.ending())], processes=1)
         quiet, after = (state.read(one) for one in (run.home_of(bench, life, "main", model, seed), user.home))
-        calls = run.calls_of(bench, user)
+        calls = [call for call in run.calls_of(bench, user) if call["end"] == "answered"]
         asked = {(call["session"], *call["turns"]) for call in calls}
-        counts += Counter(kill=1, kills=KILLS, kill_wasted=len(calls) - len(asked))
+        counts += Counter(kill=1, kills=times, kill_wasted=len(calls) - len(asked))
         counts["kill_same"] += quiet.contents() == after.contents()
         counts += Counter({f"kill_{name}": number for name, number in score.jobs_kept(after).items()})
     return counts
 
 
-def _disturb(bench: Bench, user: run.User, chance: random.Random) -> None:
+def _disturb(bench: Bench, user: run.User, times: int, chance: random.Random) -> None:
     """Kill a worker a few calls and a moment after it began, again and again; let the last one finish."""
     environment = pool.environment(bench.folder) | {"MEX_HOME": str(user.home)}
-    for _ in range(KILLS):
+    for _ in range(times):
         wanted = len(run.calls_of(bench, user)) + chance.randint(2, 4)
         with pool.program(_WORKER, environment):
             _until(lambda: _is_done(user) or len(run.calls_of(bench, user)) >= wanted)  # noqa: B023 - waited for here

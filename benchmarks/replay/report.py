@@ -7,7 +7,7 @@ Rates = Mapping[str, float | None]
 COLUMNS = (
     "F1", "P", "R", "unique F1", "many F1", "stale", "duplicates", "made up", "passing leak", "trap leak", "evidence",
     "history", "new per restating", "committed", "again unchanged", "order same", "order F1",
-    "kill same", "kill committed", "wasted calls per kill", "lost", "calls per session",
+    "kill same", "kill committed", "wasted calls per kill", "lost", "stored per session", "calls per session",
     "prompt tokens per session",
 )  # fmt: skip
 """What the table shows, in order; the JSON has every measure."""

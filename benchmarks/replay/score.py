@@ -55,13 +55,14 @@ _RATES = {
     "hypothetical leak": ("hypothetical_leak", "hypothetical_reported"),
     "quoted leak": ("quoted_leak", "quoted_reported"),
     "assistant_claim leak": ("assistant_claim_leak", "assistant_claim_reported"),
+    "one_off leak": ("one_off_leak", "one_off_reported"),
     "evidence": ("evidence_true", "evidence_claimed"),
     "history": ("recoverable", "replaced"),
     "new per restating": ("repeats_added", "restated"),
     "rows per restating": ("repeats_touched", "restated"),
     "committed": ("jobs_kept", "jobs_done"),
     "lost": ("sessions_lost", "sessions"),
-    "stored per session": ("stored", "sessions"),
+    "stored per session": ("stored", "empty_sessions"),
     "calls per session": ("calls", "sessions"),
     "prompt tokens per session": ("prompt_tokens", "sessions"),
     "known share of prompt": ("known_tokens", "prompt_tokens"),
@@ -108,7 +109,9 @@ def against_gold(life: Life, state: State) -> Counts:
     active = [fact(one) for one in state.active()]
     gold = sorted(life.final, key=lambda one: (one.slot, one.value))
     taken = _matched(gold, active)
-    counts: Counts = Counter(stored=sum(not one["forgotten_at"] for one in state.memories))
+    counts: Counts = Counter()
+    if not life.told():
+        counts += Counter(stored=state.contents().total(), empty_sessions=len(life.sessions))
     for suffix, wanted in (("", None), ("_unique", True), ("_many", False)):
         counts[f"hits{suffix}"] = sum(wanted in (None, life.slots.get(one.slot)) for one in taken.values())
         counts[f"gold{suffix}"] = sum(wanted in (None, life.slots.get(one.slot)) for one in gold)

@@ -23,6 +23,7 @@ _OPS = {
 }  # fmt: skip
 _PLAIN_SLOTS = {"interest.hobby": False, "basic.name": True, "location.city": True, "diet.like": False}
 """What a home can hold whose stream has nothing for it."""
+_WANTED = {"酒店": "hotel", "餐馆": "restaurant", "景点": "sight", "出租": "taxi", "地铁": "metro"}
 
 
 class NoCorpus(Exception):
@@ -83,12 +84,32 @@ def _zh_session(given: dict[str, Any]) -> Session:
 
 
 def _crosswoz(corpus: Path) -> list[Life]:
-    """Task talk, ten dialogues a user: what is looked for once is nothing to remember."""
+    """Task talk, ten dialogues a user, nothing to remember: what is looked for once is a trap."""
     found = rows(corpus / "crosswoz_negative" / "val_every3rd.jsonl.gz")
-    return [
-        Life(f"w{number:02}", "zh", _PLAIN_SLOTS, _dated(found[start : start + 10], "turns", "role"), frozenset())
-        for number, start in enumerate(range(0, len(found), 10))
-    ]
+    slots = {f"preference.{name}": False for name in _WANTED.values()}
+    lives = []
+    for number, start in enumerate(range(0, len(found), 10)):
+        sessions = _dated(found[start : start + 10], "turns", "role")
+        for session, given in zip(sessions, found[start : start + 10], strict=True):
+            session.ops += _looked_for(given["goal"], session)
+        lives.append(Life(f"w{number:02}", "zh", slots, sessions, frozenset()))
+    return lives
+
+
+def _looked_for(goal: list[list[Any]], session: Session) -> list[Op]:
+    """The first constraint of the dialogue's goal that each of the user's turns names in its own words."""
+    ops: dict[int, Op] = {}
+    for _, domain, _, value, _ in goal:
+        named = (
+            index
+            for index, turn in enumerate(session.turns)
+            if isinstance(value, str) and len(value) > 1 and turn.role == "user" and value in turn.text
+        )
+        index = next(named, None)
+        if index is not None:
+            fact = Fact(f"preference.{_WANTED[domain]}", value)
+            ops.setdefault(index, Op(Kind.TRAP, index, fact, trap="one_off"))
+    return [ops[index] for index in sorted(ops)]
 
 
 def _dated(dialogues: list[dict[str, Any]], turns: str, role: str) -> tuple[Session, ...]:

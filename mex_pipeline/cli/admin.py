@@ -8,7 +8,7 @@ from mex_pipeline.cli import output
 from mex_pipeline.cli.options import JsonOption, LangOption, session, t
 from mex_pipeline.cli.reasons import pause_text
 from mex_pipeline.paths import Home
-from mex_pipeline.services import jobs, opening, refusing, setup, turns
+from mex_pipeline.services import jobs, opening, pauses, refusing, setup, turns
 from mex_pipeline.services import stats as stats_service
 
 
@@ -47,6 +47,9 @@ def _next_step(app: App, found: stats_service.Overview) -> str:
     paused = jobs.pauses(app)
     if paused:
         return pause_text(paused[0])
+    parked = pauses.parked(app)
+    if parked:
+        return t("budget.parked_jobs", count=len(parked), id=parked[0].job_id)
     if not found.worker_running and jobs.waits_for_a_worker(app):
         return t("stand.next_worker")
     failed = jobs.page(app, states=("failed",), limit=1)
@@ -67,9 +70,9 @@ def _yes(value: bool) -> str:
 def stats(as_json: JsonOption = False, lang: LangOption = None) -> None:
     with session() as app:
         found = stats_service.overview(app)
-        kept = turns.totals(app)
+        kept, spent = turns.totals(app), stats_service.spending(app)
         refused = refusing.standing(app)
-    plain = found.to_plain() | {"turns": kept}
+    plain = found.to_plain() | {"spending": spent.to_plain(), "turns": kept}
     plain["never_again"] = [{"slot": slot, "count": count} for slot, count in refused.items()]
     lines = [
         t("stand.memories", profile=found.profile, outside=found.outside),
@@ -84,6 +87,7 @@ def stats(as_json: JsonOption = False, lang: LangOption = None) -> None:
         )
         for row in found.usage
     ]
+    lines += _spending_lines(spent)
     lines.append(t("turns.stats", turns=kept["turns"], kib=kept["bytes"] // 1024))
     lines += [
         t("turns.stats_row", agent=row["agent"], turns=row["turns"], kib=-(-row["bytes"] // 1024))
@@ -91,6 +95,20 @@ def stats(as_json: JsonOption = False, lang: LangOption = None) -> None:
     ]
     lines += [t("stats.never_again", place=slot or "—", count=count) for slot, count in refused.items()]
     output.emit(plain, lines)
+
+
+def _spending_lines(spent: stats_service.Spending) -> list[str]:
+    """What the calls of the day cost, and whose sessions, which jobs and how much each memory."""
+    day = spent.today
+    name = "stats.today" if day.cap is None else "stats.today_of"
+    lines = [t(name, spent=day.spent, cap=day.cap, left=day.left)]
+    lines += [t("stats.agent_row", **(row | {"agent": row["agent"] or "—"})) for row in spent.by_agent]
+    if spent.jobs:
+        lines.append(t("stats.per_job", jobs=spent.jobs, tokens=spent.tokens_per_job))
+        lines += [t("stats.job_row", **(row | {"agent": row["agent"] or "—"})) for row in spent.most_expensive]
+    if spent.tokens_per_memory is not None:
+        lines.append(t("stats.per_memory", tokens=spent.tokens_per_memory, memories=spent.memories))
+    return lines
 
 
 def config_show(as_json: JsonOption = False, lang: LangOption = None) -> None:

@@ -53,6 +53,7 @@ _COMMANDS: dict[str, str | dict[str, str]] = {
     "gc": "lifecycle:gc",
     "move": "lifecycle:move",
     "extract": "extract:extract",
+    "compact": "compact:compact",
     "sessions": "sessions:list_sessions",
     "sweep": "sessions:sweep",
     "transcript": "extract:transcript",

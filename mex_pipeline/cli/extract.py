@@ -35,7 +35,7 @@ def extract(
     subject: SubjectOption = "user",
     session_id: SessionOption = None,
     again: AgainOption = None,
-    diff: Annotated[bool, typer.Option("--diff", help=t("help.again_diff"))] = False,
+    is_preview: Annotated[bool, typer.Option("--diff", help=t("help.again_diff"))] = False,
     model: Annotated[str | None, typer.Option("--model", metavar="NAME", help=t("help.again_model"))] = None,
     yes: backfill.YesOption = False,
     as_json: JsonOption = False,
@@ -51,11 +51,11 @@ def extract(
             subject=subject,
             in_background=in_background,
             dry_run=dry_run,
-            is_preview=diff,
+            is_preview=is_preview,
             model=model,
         )
         return
-    if diff or model is not None:
+    if is_preview or model is not None:
         raise InvalidInput("again_options_alone")
     if in_background and not dry_run:
         enqueue.request(text, file, adapter, is_text=is_text, subject=subject, session=session_id, delay=delay)

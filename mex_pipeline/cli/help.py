@@ -21,7 +21,7 @@ PAGE: dict[str, tuple[str, ...]] = {
         "schema",
     ),
     "look": ("profile", "search coffee --since 30d", "list --topic work", "get ID", "history ID", "diff --since 7d"),
-    "correct": ("review", "update ID --content Lisbon", "forget ID", "restore ID"),
+    "correct": ("review", "update ID --content Lisbon", "forget ID", "restore ID", "undo last"),
     "move": ("export --output memories.json", "import memories.json", "backup mex-copy.db"),
     "background": ("jobs list", "jobs wait ID --timeout 20", "worker status"),
 }

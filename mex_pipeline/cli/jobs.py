@@ -13,7 +13,7 @@ from mex_pipeline.cli import enqueue, job_view, output, progress, reasons, run_h
 from mex_pipeline.cli.job_view import code_of
 from mex_pipeline.cli.options import JsonOption, LangOption, session, t
 from mex_pipeline.clock import iso_of_millis, millis, parse_moment, parse_span
-from mex_pipeline.domain.job import Job, JobState, Trigger
+from mex_pipeline.domain.job import OVER_BUDGET, Job, JobState, Trigger
 from mex_pipeline.errors import InvalidInput, MexError
 from mex_pipeline.services import answers_kept, children, job_control, jobs, workers
 from mex_pipeline.services.job_control import Batch
@@ -45,6 +45,8 @@ def list_jobs(
         found = job_control.page(app, states=states, kind=kind, source=source, since=moment, batch=batch, limit=limit)
         lines = [job_view.line(job) for job in found]
         output.emit([job_view.plain(app, job) for job in found], lines or [t("note.jobs_empty")])
+        for one in job_view.held(app, [job for job in found if job.reason in OVER_BUDGET]):
+            output.note(one)
 
 
 def show(
@@ -158,6 +160,7 @@ def retry(
     identifiers: MaybeIds = None,
     failed: Annotated[bool, typer.Option("--failed", help=t("help.failed"))] = False,
     outcome: Annotated[str | None, typer.Option("--outcome", help=t("help.outcome"))] = None,
+    over_budget: Annotated[bool, typer.Option("--over-budget", help=t("help.over_budget"))] = False,
     as_json: JsonOption = False,
     lang: LangOption = None,
 ) -> None:
@@ -170,11 +173,12 @@ def retry(
             [one for job in _named(app, identifiers, job_control.STOPPED) for one in _failed_of(app, job)]
             if identifiers
             else job_control.page(app, states=(JobState.FAILED,), outcome=outcome, limit=jobs.MAX_LIMIT),
-            lambda job: jobs.retry(app, job.id),
+            lambda job: jobs.retry(app, job.id, over_budget=over_budget),
         )
         lines = [t("done.retry", id=job.id) for job in done] or _none(code)
         if done:
-            reasons.note_pauses(app)
+            for one in job_view.held(app, done):
+                output.note(one)
             lines.append(t(f"note.worker_{workers.ensure_running(app)}", id=done[0].id))
         output.emit([job_view.plain(app, job) for job in done], lines)
         raise typer.Exit(code)

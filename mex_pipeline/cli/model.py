@@ -3,17 +3,17 @@
 import os
 import sys
 from dataclasses import replace
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from mex_pipeline import bootstrap, messages
 from mex_pipeline.app import App
-from mex_pipeline.cli import ask, output
+from mex_pipeline.cli import ask, backfill, output
 from mex_pipeline.cli.options import JsonOption, LangOption, session, t
 from mex_pipeline.errors import InvalidInput, MexError
 from mex_pipeline.llm.presets import PRESETS, Preset
-from mex_pipeline.services import setup, stats, workers
+from mex_pipeline.services import setup, workers
 from mex_pipeline.settings import LLMSettings
 
 ProviderOption = Annotated[str | None, typer.Option("--provider", help=t("help.provider"), metavar="|".join(PRESETS))]
@@ -31,10 +31,11 @@ def config_llm(
     api_key: ApiKeyOption = None,
     api_key_env: ApiKeyEnvOption = None,
     model: ModelOption = None,
+    yes: Annotated[bool, typer.Option("--yes", help=t("help.owed_yes"))] = False,
     as_json: JsonOption = False,
     lang: LangOption = None,
 ) -> None:
-    is_bare = (provider, base_url, api_key, api_key_env, model) == (None,) * 5
+    is_bare = (provider, base_url, api_key, api_key_env, model) == (None,) * 5 and not yes
     is_asked = ask.is_possible() and not output.wants_json()
     if is_bare and not is_asked:
         raise InvalidInput("llm_needs_options")
@@ -58,7 +59,7 @@ def config_llm(
         if not changed.model:
             raise InvalidInput("llm_needs_model")
         setup.write_llm(app.home, changed)
-        after_change(app, changed)
+        owed = after_change(app, changed, yes=yes)
     output.emit(
         {
             "base_url": changed.base_url,
@@ -66,6 +67,7 @@ def config_llm(
             "api_key": setup.masked(changed.api_key),
             "api_key_env": changed.api_key_env,
             "config_path": str(app.home.config),
+            "owed": owed,
         },
         [t("done.llm", base_url=changed.base_url, model=changed.model), t("note.llm_next")],
     )
@@ -81,16 +83,18 @@ def key_given(api_key: str | None) -> str | None:
     return key
 
 
-def after_change(app: App, changed: LLMSettings) -> None:
-    """Say what the new endpoint means for the key, for what the rules have read, and let waiting jobs run."""
+def after_change(app: App, changed: LLMSettings, *, yes: bool = False) -> dict[str, Any] | None:
+    """Say what the new endpoint means for the key, offer it what the rules have read, and let waiting jobs run.
+
+    Returns the JSON object of what is owed (cli/backfill.py).
+    """
     if changed.api_key_env:
         is_set = bool(os.environ.get(changed.api_key_env))
         output.note(t("note.key_from_env" if is_set else "note.key_variable_unset", name=changed.api_key_env))
-    owed = stats.owed(app)
-    if owed["turns"]:
-        output.note(t("note.owed", **owed))
+    owed = backfill.offer_owed(app, yes=yes, may_ask=ask.is_possible() and not output.wants_json())
     if workers.status(app).jobs.get("queued"):
         workers.ensure_running(app)
+    return owed
 
 
 def _ask_endpoint(app: App) -> LLMSettings:

@@ -43,6 +43,10 @@ def moment(at: str) -> str:
 def pause_text(pause: Pause) -> str:
     """Return a pause in words, and what ends it."""
     until = moment(iso_of_millis(pause.until) or "") if pause.until is not None else ""
+    if pause.job_id is not None:
+        return messages.text("budget.parked", reason=reason_text(pause.reason), id=pause.job_id)
+    if pause.today is not None and pause.today.cap is not None:
+        return messages.text("budget.day", spent=pause.today.spent, cap=pause.today.cap, until=until)
     if not pause.by_person:
         name = "note.paused" if pause.needs_person else "note.paused_for_now"
         return messages.text(name, reason=reason_text(pause.reason), until=until)

@@ -1,23 +1,22 @@
 """`mex sessions`, `mex sweep`."""
 
 import os
-import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from mex_pipeline import messages
 from mex_pipeline.app import App
+from mex_pipeline.cli import backfill, output, progress
 from mex_pipeline.cli import jobs as jobs_cli
-from mex_pipeline.cli import output, progress
 from mex_pipeline.cli.extract import AsyncOption
 from mex_pipeline.cli.options import JsonOption, LangOption, session, t
 from mex_pipeline.clock import parse_moment, to_local
 from mex_pipeline.domain.job import Trigger
-from mex_pipeline.errors import InvalidInput, UserError
-from mex_pipeline.services import jobs
+from mex_pipeline.errors import InvalidInput
+from mex_pipeline.services import estimate, jobs
 from mex_pipeline.services import sessions as service
 from mex_pipeline.services.sessions import Found, Offer, SessionReport, Unreadable
 
@@ -58,15 +57,18 @@ def sweep(
         with progress.steps(len(found), t("note.reading_sessions")) as step:
             offered = service.offer(app, step(found[::-1]), failed)
         if dry_run:
-            output.emit(offered.to_plain(), [*_offer_lines(offered), *_failures(offered.unreadable)])
+            sent = backfill.sent_lines(app, offered.total)
+            output.emit(offered.to_plain(), [*_offer_lines(offered), *sent, *_failures(offered.unreadable)])
             return
         for one in _failures(offered.unreadable):
             output.note(one)
         if not offered.requests:
             output.emit({"batch_id": None, "jobs": [], "worker": None}, [t("note.nothing_to_sweep")])
             return
-        if offered.first_of and not yes:
-            _ask(offered)
+        if not yes and (offered.first_of or estimate.is_big(app, offered.total)):
+            lines = [*_offer_lines(offered), *backfill.sent_lines(app, offered.total)]
+            count, facts = len(offered.requests), offered.total.to_plain()
+            backfill.confirm(lines, InvalidInput("sweep_needs_yes", sessions=count, **facts))
         trigger = Trigger.COMMAND if in_background else Trigger.FOREGROUND
         batch, submitted = jobs.submit_all(app, offered.requests, trigger=trigger)
         jobs_cli.carry_out_batch(app, batch, submitted, in_background=in_background)
@@ -95,10 +97,10 @@ def _offer_lines(offered: Offer) -> list[str]:
     if not offered.requests:
         return [t("note.nothing_to_sweep")]
     rows = [
-        f"{agent}: {t('note.sweep_offer', sessions=offered.sessions[agent], **one.to_plain())}"
+        f"{agent}: {t('budget.offer', count=offered.sessions[agent], **one.to_plain())}"
         for agent, one in offered.by_agent.items()
     ]
-    whole = t("note.sweep_offer", sessions=len(offered.requests), **offered.total.to_plain())
+    whole = t("budget.offer", count=len(offered.requests), **offered.total.to_plain())
     return [*(rows if len(rows) > 1 else []), whole]
 
 
@@ -110,18 +112,3 @@ def _failures(failed: Sequence[Unreadable]) -> list[str]:
 def _why(failed: Unreadable) -> str:
     what, hint = messages.render_code(failed.error["code"], failed.error["params"])
     return what if failed.error["code"] == "source_format" else output.joined(what, hint)  # nobody chose the adapter
-
-
-def _ask(offered: Offer) -> None:
-    """Tell what a first sweep costs and ask; raises unless a person at a terminal says yes."""
-    facts: dict[str, Any] = {"sessions": len(offered.requests), **offered.total.to_plain()}
-    if not sys.stdin.isatty() or output.wants_json():
-        raise InvalidInput("sweep_needs_yes", **facts)
-    for one in _offer_lines(offered):
-        output.note(one)
-    try:
-        is_sure = typer.confirm(t("ask.sweep"), err=True)
-    except typer.Abort:
-        is_sure = False
-    if not is_sure:
-        raise UserError("sweep_refused")

@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 
 from mex_pipeline.app import App
+from mex_pipeline.cli import backfill, output
 from mex_pipeline.cli import jobs as jobs_cli
-from mex_pipeline.cli import output
 from mex_pipeline.cli.enqueue import require_subject
 from mex_pipeline.cli.extract import AsyncOption, FromOption, SubjectOption
 from mex_pipeline.cli.options import JsonOption, LangOption, session, t, writer
@@ -50,6 +50,7 @@ def import_file(
     adapter: FromOption = None,
     subject: SubjectOption = "user",
     in_background: AsyncOption = False,
+    yes: backfill.YesOption = False,
     as_json: JsonOption = False,
     lang: LangOption = None,
 ) -> None:
@@ -63,7 +64,9 @@ def import_file(
     with session() as app:
         trigger = Trigger.COMMAND if in_background else Trigger.FOREGROUND
         if mode == "extract":
-            jobs_cli.ask(app, transfer.extractions(files, adapter=adapter, subject=subject), trigger)
+            asked = transfer.extractions(files, adapter=adapter, subject=subject)
+            backfill.check(app, asked, yes=yes)
+            jobs_cli.ask(app, asked, trigger)
             return
         (file,) = files
         job, merged = transfer.submit_restore(app, file, on_conflict=on_conflict, trigger=trigger)

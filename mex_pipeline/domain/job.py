@@ -53,6 +53,9 @@ class Trigger(StrEnum):
     RETRY = "retry"
 
 
+BUDGET_DAILY, BUDGET_JOB, BUDGET_INPUT = "budget_daily", "budget_job", "budget_input"
+OVER_BUDGET = frozenset({BUDGET_DAILY, BUDGET_JOB, BUDGET_INPUT})
+"""Why a job is parked: the day's budget, its own, or that of its input would be passed (product C10)."""
 PAYLOAD_V = 1
 """The form of `payload` this code writes; a job of a later form is left to a later meX."""
 MAX_ATTEMPTS = 10
@@ -66,7 +69,8 @@ class Job:
     """One row of `jobs`. Times are integer milliseconds UTC; `payload` names adapter, path and options, never words.
 
     `given_text` is what a new job brings along. One that was read has `has_text` instead, for a conversation may be tens
-    of megabytes: whoever needs the words asks for them (store/jobs.py).
+    of megabytes: whoever needs the words asks for them (store/jobs.py). `over_budget` says that a person lets it spend
+    beyond every budget.
     """
 
     id: str
@@ -95,6 +99,7 @@ class Job:
     lease_owner: str | None = None
     beat: int = 0
     cancel_requested: bool = False
+    over_budget: bool = False
     end_off: int | None = None
     end_size: int | None = None
     progress_done: int | None = None

@@ -36,7 +36,8 @@ _ASKED = re.compile(
 )
 _STATED = re.compile(
     r"我(?:是|在|住|叫|姓|有|用|写|养|吃|喝|爱|对|从|目前|现在|一直|平时|每|不|的|业余|特别|最|主要|喜欢|讨厌|习惯|转岗|换|搬)"
-    r"|\b(?:i['’]m(?! looking)|i\ am(?! looking)|i\ (?:live|work|use|have|like|love|hate|prefer|don['’]?t|never|always|own|moved|play|speak)|my)\b",
+    r"|\b(?:i['’]m(?! looking)|i am(?! looking)|my"
+    r"|i (?:live|work|use|have|like|love|hate|prefer|don['’]?t|never|always|own|moved|play|speak))\b",
     re.IGNORECASE,
 )
 """What somebody says of himself, though the sentence then asks for something."""

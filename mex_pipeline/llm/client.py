@@ -20,16 +20,8 @@ logging.getLogger("openai").setLevel(logging.WARNING)
 
 _TEMPERATURE = 0.2
 _LADDER: tuple[ResponseFormat, ...] = get_args(ResponseFormat)
-_RESPONSE_FORMATS: dict[ResponseFormat, dict[str, Any]] = {
-    "json_schema": {
-        "response_format": {
-            "type": "json_schema",
-            "json_schema": {"name": "memories", "strict": True, "schema": REPLY_SCHEMA},
-        }
-    },
-    "json_object": {"response_format": {"type": "json_object"}},
-    "prompt": {},
-}
+MEMORIES: tuple[str, dict[str, Any]] = ("memories", REPLY_SCHEMA)
+"""The name and the JSON Schema of what a model answers to an extraction."""
 
 
 class _Descent:
@@ -69,11 +61,13 @@ class OpenAICompatible:
         response_format: ResponseFormat | None = None,
         on_format: Callable[[ResponseFormat], None] | None = None,
         sleep: Sleep = asyncio.sleep,
+        reply: tuple[str, dict[str, Any]] = MEMORIES,
     ) -> None:
         """Take plain values; nothing is sent yet.
 
         An empty key is fine (ollama). `response_format` is what worked with this endpoint and model before;
-        `on_format` is told when that is learned anew. `timeout_seconds` bounds one request as a whole.
+        `on_format` is told when that is learned anew, `reply` is what is asked for. `timeout_seconds` bounds one request
+        as a whole.
         Raises InvalidInput for a base_url, key or proxy that no request can be made with.
         """
         self.model = model
@@ -85,6 +79,13 @@ class OpenAICompatible:
         self._max_retries = max_retries
         self._retry_base = retry_base_seconds
         self._sleep = sleep
+        name, schema = reply
+        strict = {"type": "json_schema", "json_schema": {"name": name, "strict": True, "schema": schema}}
+        self._formats: dict[ResponseFormat, dict[str, Any]] = {
+            "json_schema": {"response_format": strict},
+            "json_object": {"response_format": {"type": "json_object"}},
+            "prompt": {},
+        }
         url = checked_url(base_url)
         self._endpoint = origin(url)
         self._client = AsyncOpenAI(
@@ -141,7 +142,7 @@ class OpenAICompatible:
             "model": self.model,
             "messages": [{"role": message.role, "content": message.content} for message in asked.messages],
             **({} if self._temperature is None else {"temperature": self._temperature}),
-            **_RESPONSE_FORMATS[asked.response_format],
+            **self._formats[asked.response_format],
         }
         try:
             # The read timeout starts anew with every byte; an endpoint that keeps the line warm must end as well.

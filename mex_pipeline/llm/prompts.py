@@ -50,9 +50,14 @@ def build_messages(prompts: Prompts, *, slots: list[str], known: list[str], toda
 
 def reminder(prompts: Prompts, bad_reply: str) -> list[Message]:
     """Return what is appended for the one repeated question: the unusable reply, cut, and the reminder (seed §7.3)."""
+    return answered_with(bad_reply, prompts.repair)
+
+
+def answered_with(bad_reply: str, repair: str) -> list[Message]:
+    """Return an unusable reply, cut, and the text that answers it."""
     # Some endpoints refuse an empty assistant message, others two user messages in a row.
     said = clean(bad_reply)[:_REMINDED_CHARACTERS].strip() or "{}"
-    return [Message("assistant", said), Message("user", prompts.repair.strip())]
+    return [Message("assistant", said), Message("user", repair.strip())]
 
 
 def example_values(prompts: Prompts) -> frozenset[str]:

@@ -60,9 +60,16 @@ _JOBS = frozenset(
 )
 _TURNS = frozenset(("source", "turns"))
 _AUDIT = frozenset(("audit", "audit_kind", "audit_reason", "audit_remedy", "audit_left"))
-_ERRORS = {"llm_": "errors_llm_", "review_": "review_", "undo_": "undo_", "budget_": "budget_", "backfill_": "budget_"}
+_ERRORS = {
+    "llm_": "errors_llm_",
+    "review_": "review_",
+    "undo_": "undo_",
+    "compact_": "compact_",
+    "budget_": "budget_",
+    "backfill_": "budget_",
+}
 """Where the errors stand whose codes begin so."""
-_FILES = ("", "jobs_", "turns_", "audit_", "review_", "undo_", "budget_", "errors_", "errors_llm_", "help_")
+_FILES = ("", "jobs_", "turns_", "audit_", "review_", "undo_", "compact_", "budget_", "errors_", "errors_llm_", "help_")
 
 
 def _file_of(name: str) -> str:
@@ -73,8 +80,10 @@ def _file_of(name: str) -> str:
         return "turns_"
     if family in _AUDIT:
         return "audit_"
-    if family in ("review", "undo", "budget"):
+    if family in ("review", "undo", "budget", "compact"):
         return f"{family}_"
+    if family == "discard" and rest.startswith("summary_"):
+        return "compact_"
     return "help_" if family == "help" else "jobs_" if family in _JOBS else ""
 
 

@@ -6,14 +6,15 @@ from typing import Any
 
 from mex_pipeline.app import App
 from mex_pipeline.clock import millis
-from mex_pipeline.domain.job import FINAL, Job, JobState
+from mex_pipeline.domain.job import BUDGET_DAILY, FINAL, Job, JobState
 from mex_pipeline.services import jobs
+from mex_pipeline.services.pauses import parked
 from mex_pipeline.store import archives, job_reports
 from mex_pipeline.store import jobs as job_rows
 from mex_pipeline.store.database import Database
 
 _NAMES = ("added", "updated", "retired", "discarded")
-HOPELESS = jobs.PAUSED_REASONS | {"llm_unreachable", "llm_rate_limited"}
+HOPELESS = jobs.PAUSED_REASONS | {"llm_unreachable", "llm_rate_limited", BUDGET_DAILY}
 """Errors of an endpoint, not of a conversation: in the foreground the others would fail just so, one after the other."""
 
 
@@ -74,10 +75,9 @@ def failed(db: Database, archive: Job, limit: int = jobs.MAX_LIMIT) -> list[Job]
 def are_held(app: App, archive: Job) -> bool:
     """True when some conversations have not ended, and each of these waits for a person."""
     left = app.db.all(archives.unfinished_states(archive.id))
-    needs_person = any(pause.needs_person for pause in jobs.pauses(app))
-    return bool(left) and all(
-        state != JobState.RUNNING and (needs_person or reason == jobs.SETTINGS) for state, reason in left
-    )
+    all_wait = any(pause.outlasts_a_wait for pause in jobs.pauses(app))
+    alone = {jobs.SETTINGS} | {pause.reason for pause in parked(app)}
+    return bool(left) and all(state != JobState.RUNNING and (all_wait or reason in alone) for state, reason in left)
 
 
 def as_it_stands(app: App, job: Job) -> Job:

@@ -9,7 +9,7 @@ from mex_pipeline.domain.job import JobState
 from mex_pipeline.paths import Home
 from mex_pipeline.services import jobs, workers
 from mex_pipeline.services.findings import FIX, Check, Item, Status, found
-from mex_pipeline.services.pauses import Configured, current
+from mex_pipeline.services.pauses import Configured, Pause, current, parked
 from mex_pipeline.services.rescue import rescue_dead
 from mex_pipeline.services.upkeep import drop_dead_workers
 from mex_pipeline.store import invariants
@@ -58,8 +58,23 @@ def check(app: App) -> Check:
         for job in jobs.page(app, states=(JobState.QUEUED, JobState.RETRYING), limit=jobs.MAX_LIMIT)
         if job.reason in jobs.PAUSED_REASONS or job.reason == jobs.SETTINGS
     ]
-    asked = [Item("jobs_paused", commands=("mex jobs resume",))] if any(one.by_person for one in current(app)) else []
-    return found("jobs", broken + stranded + waiting + asked, Status.PROBLEM if broken or stranded else Status.WARNING)
+    held = [*current(app), *parked(app)]
+    asked = [Item("jobs_paused", commands=("mex jobs resume",))] if any(one.by_person for one in held) else []
+    over = [item for one in held if (item := _over_budget(app, one)) is not None]
+    items = broken + stranded + waiting + asked + over
+    return found("jobs", items, Status.PROBLEM if broken or stranded else Status.WARNING)
+
+
+def _over_budget(app: App, pause: Pause) -> Item | None:
+    """What a budget holds back, in numbers: every job that asks a model, or one of them."""
+    if pause.today is not None:
+        return Item("budget_day", {"spent": pause.today.spent, "cap": pause.today.cap or 0}, ("mex jobs resume",))
+    job = None if pause.job_id is None else app.db.first(job_rows.one(pause.job_id))
+    if job is None or not job.last_error:
+        return None
+    told = job.last_error["params"]
+    facts = {"id": job.id, "reason": pause.reason, "wanted": told.get("spent", 0) + told.get("next", 0)}
+    return Item("budget_job", facts | {"cap": told.get("cap", 0)}, (f"mex jobs retry {job.id} --over-budget",))
 
 
 def _item(one: Violation) -> Item:

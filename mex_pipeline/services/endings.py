@@ -5,8 +5,18 @@ from collections.abc import Mapping
 from typing import Any
 
 from mex_pipeline import faults
-from mex_pipeline.clock import iso_of_millis
-from mex_pipeline.domain.job import MAX_BAD_OUTPUTS, MAX_CRASHES, Ending, Job, JobState, Outcome, backoff_ms
+from mex_pipeline.clock import from_iso, iso_of_millis, millis
+from mex_pipeline.domain.job import (
+    BUDGET_DAILY,
+    MAX_BAD_OUTPUTS,
+    MAX_CRASHES,
+    OVER_BUDGET,
+    Ending,
+    Job,
+    JobState,
+    Outcome,
+    backoff_ms,
+)
 from mex_pipeline.errors import (
     DatabaseBusy,
     InvalidInput,
@@ -14,6 +24,7 @@ from mex_pipeline.errors import (
     LLMRejected,
     LLMUnavailable,
     MexError,
+    OverBudget,
     SourceFormat,
     SourceGone,
     SourceUnreadable,
@@ -46,7 +57,7 @@ def for_error(error: MexError, job: Job, now: int) -> Ending:
     is_busy = error.code == "source_busy"  # another program's lock on its own database passes
     if job.is_foreground or (isinstance(error, SourceGone | SourceFormat | SourceUnreadable) and not is_busy):
         return final
-    if error.code in PAUSED_REASONS:
+    if error.code in PAUSED_REASONS or isinstance(error, OverBudget):
         return Ending(JobState.QUEUED, error.code, available_at=now, gives_back=True, error=said)
     if error.code == "llm_unreachable":
         wait = _scaled(min(LONGEST_OFFLINE_MS, OFFLINE_MS * 2 ** min(job.snoozes, 10)))
@@ -96,7 +107,7 @@ def _outcome(error: MexError) -> Outcome:
         return Outcome.SOURCE_GONE
     if isinstance(error, SourceFormat | LLMBadReply | InvalidInput):
         return Outcome.UNPARSEABLE
-    return Outcome.LLM_ERROR if isinstance(error, LLMRejected | LLMUnavailable) else Outcome.POISON
+    return Outcome.LLM_ERROR if isinstance(error, LLMRejected | LLMUnavailable | OverBudget) else Outcome.POISON
 
 
 def record(error: MexError, job: Job, now: int) -> dict[str, Any]:
@@ -107,7 +118,7 @@ def record(error: MexError, job: Job, now: int) -> dict[str, Any]:
         "params": params,
         "at": iso_of_millis(now),
         "attempt": job.attempt,
-        "retryable": error.retryable or error.code in PAUSED_REASONS,
+        "retryable": error.retryable or error.code in PAUSED_REASONS or isinstance(error, OverBudget),
     }
 
 
@@ -115,7 +126,7 @@ def consequences(job: Job, ending: Ending, sibling: str | None, now: int) -> lis
     """What follows in the same transaction once the guarded move has succeeded."""
     follow = [jobs.wake_followers(job.lock_key), jobs.event(job.id, now, ending.state, job.fence, ending.reason)]
     if sibling is not None and ending.state.is_waiting:
-        follow.append(jobs.carry_over(job, ending, sibling))
+        follow += [jobs.carry_over(job, ending, sibling), *([usage.let_job(sibling)] if job.over_budget else [])]
     if ending.state is JobState.CANCELLED and job.lock_key:
         follow.append(usage.drop_replies(job.lock_key))
     return follow
@@ -131,6 +142,8 @@ def pauses(ending: Ending, endpoint: str, known: Mapping[str, Any] | None, now: 
         return [workers.pause_at_least("*", now + DISK_MS, "disk_full", now)]
     if not endpoint or ending.error is None:
         return []
+    if ending.state is JobState.QUEUED and ending.reason in OVER_BUDGET:
+        return [_parked(ending.reason, endpoint, ending.error["params"], now)]
     before = known or {"paused_until": 0, "reason": None, "at": now, "failures": 0}
     # A 429 that does not say until when may last for a day; asked by every job in turn, the endpoint would never rest.
     is_limited = ending.reason == "rate_limit" and ending.state is JobState.RETRYING
@@ -149,6 +162,13 @@ def pauses(ending: Ending, endpoint: str, known: Mapping[str, Any] | None, now: 
     elif ending.reason == "offline":
         until = now + _offline_ms(before)
     return [workers.pause_at_least(endpoint, until, ending.reason or "", now)]
+
+
+def _parked(reason: str, endpoint: str, told: Mapping[str, Any], now: int) -> Statement:
+    """The day's budget holds every job of the endpoint until that day ends, one job's only that job, until a person acts."""
+    if reason == BUDGET_DAILY:
+        return workers.pause_at_least(endpoint, millis(from_iso(told["until"])), reason, now)
+    return workers.pause(f"{endpoint}:{told['id']}", None, reason, now)
 
 
 def circuit_ms(failures: int, fraction: float) -> int:

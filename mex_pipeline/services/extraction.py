@@ -19,16 +19,18 @@ from mex_pipeline.errors import ExternalError, LeaseLost, MexError
 from mex_pipeline.redaction.redact import redacted
 from mex_pipeline.services import archives, async_endings, endings
 from mex_pipeline.services.commit import commit
+from mex_pipeline.services.compact_job import compact
 from mex_pipeline.services.deadlines import patience
 from mex_pipeline.services.extractor import Task
 from mex_pipeline.services.heartbeat import Interrupted, Runs
-from mex_pipeline.services.jobs import AGAIN, ARCHIVE, EXTRACT, RESTORE
+from mex_pipeline.services.jobs import AGAIN, ARCHIVE, COMPACT, EXTRACT, RESTORE
 from mex_pipeline.services.judging import Thought, judge
 from mex_pipeline.services.pauses import endpoint_scope
 from mex_pipeline.services.reading import Reading, read_source
 from mex_pipeline.services.rereading import read_again
 from mex_pipeline.services.restoring import restore
 from mex_pipeline.services.slots import is_suspect
+from mex_pipeline.services.spending import require_input
 from mex_pipeline.services.thinking import Asked, think
 from mex_pipeline.store import jobs, memories, migrations, usage
 from mex_pipeline.store.tokens import segment
@@ -46,9 +48,9 @@ async def execute(app: AsyncApp, job_id: str, runs: Runs) -> bool:
     if job is None:
         return False
     faults.point("claimed")
-    runs.begin(job, patience(app.settings.llm, asks_model=app.extractor.kind == "model"))
+    runs.begin(job, patience(app.settings.llm, asks_model=app.extractor.kind == "model" or app.compactor is not None))
     try:
-        ending, endpoint = await _ending(app, job, runs), endpoint_scope(app.settings.llm)
+        ending, endpoint = await _ending(app, job, runs), endpoint_scope(app.settings)
         faults.point("ended")
         if ending is not None and not await _leave(app, job, ending, endpoint, runs):
             await _forget_replies(app, job)
@@ -71,7 +73,7 @@ async def _claim(app: AsyncApp, job_id: str, runs: Runs) -> Job | None:
         found = await tx.first(jobs.one(job_id))
         if found is None or (is_suspect(found) and not runs.slots.is_alone()):
             return None  # it became a suspect since its thread looked: the next wake-up finds it one
-        scope, heed = endpoint_scope(app.settings.llm), not found.is_foreground
+        scope, heed = endpoint_scope(app.settings), not found.is_foreground
         job = await tx.first(jobs.claim(job_id, runs.owner, now, __version__, heed_pause=heed, endpoint=scope))
         if job is None:
             await tx.run(jobs.wake_later(job_id, now, scope))
@@ -132,6 +134,8 @@ async def _work(app: AsyncApp, job: Job, runs: Runs) -> Ending | None:
     """What a job of this kind does; an ending is returned by one that has to come back."""
     if job.kind == RESTORE:
         await restore(app, job)
+    elif job.kind == COMPACT:
+        await compact(app, job, runs)
     elif job.kind == ARCHIVE:
         return await archives.hand_out(app, job, runs)
     else:
@@ -147,6 +151,7 @@ async def _run(app: AsyncApp, job: Job, runs: Runs) -> None:
         await _commit(app, job, reading, Thought((), (), 0), 0)
         return
     asked, withheld = await _gather(app, job, reading)
+    await require_input(app, job, asked)
 
     async def on_done(done: int) -> None:
         async with app.db.transaction() as tx:
@@ -210,6 +215,7 @@ async def _gather(app: AsyncApp, job: Job, reading: Reading) -> tuple[tuple[Aske
             purpose=EXTRACT if job.kind == AGAIN else job.kind,
             today=today,
             known=lines,
+            agent=job.payload.get("adapter"),
         )
         asked.append(Asked(chunk, task, shown.values))
     return tuple(asked), withheld

@@ -23,8 +23,8 @@ class NoFurtherCall(Exception):
 class Task:
     """What an extractor must know beside the chunk: whose job it is, and what is known already.
 
-    `known` are prompt lines, `purpose` goes into `llm_usage` (`extract` or `import`), `today` is the local date, time
-    and zone in words.
+    `known` are prompt lines, `purpose` (`extract` or `import`) and `agent` go into `llm_usage`, `today` is the local
+    date, time and zone in words.
     """
 
     job_id: str
@@ -32,6 +32,7 @@ class Task:
     purpose: str
     today: str
     known: tuple[str, ...] = ()
+    agent: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +51,10 @@ class Extractor(Protocol):
     name: str
     examples: frozenset[str]
     """Values of the prompt's own examples: a candidate that repeats one was not said (product B3)."""
+
+    def input_tokens(self, chunk: Chunk, task: Task) -> int:
+        """Return about how many tokens are sent for a chunk, all that goes with it included; 0 when nothing is sent."""
+        ...
 
     async def extract(self, chunk: Chunk, task: Task, turnstile: Turnstile) -> Extracted:
         """Return the candidates of one chunk; raises the LLM errors when a model cannot answer, and NoFurtherCall."""

@@ -18,9 +18,11 @@ from mex_pipeline.store.database import Database
 EXTRACT, IMPORT, RESTORE, ARCHIVE, AGAIN = "extract", "import", "restore", "archive", "again"
 """Kinds of jobs: a source that grows, a file read once, an export of meX that is put back, and an agent's export whose
 conversations are handed out to jobs of their own. AGAIN reads a session anew, whatever was read of it before."""
+COMPACT = "compact"
+"""The kind of what condenses old records (services/compact_job.py)."""
 UNDO = "undo"
 """The kind of what takes other jobs back: it is written finished and never queued (services/undo.py)."""
-ASKING = frozenset({EXTRACT, IMPORT, AGAIN})
+ASKING = frozenset({EXTRACT, IMPORT, AGAIN, COMPACT})
 """The kinds that ask a model themselves."""
 MAX_LIMIT = 10_000
 PLAIN = "plain"
@@ -229,9 +231,10 @@ def give_up(app: App, job_id: str, reason: str) -> None:
         cancel(app, job_id, reason=reason)
 
 
-def retry(app: App, prefix: str) -> Job:
+def retry(app: App, prefix: str, *, over_budget: bool = False) -> Job:
     """Run a failed or cancelled job again, or a waiting one at once. Replies that arrived are not asked for again.
 
+    With `over_budget` it may spend beyond every budget from now on; else a job that one has parked stays parked.
     Returns the job that will run: the waiting one for the same source, when there is one.
     Raises JobStateConflict for a job that runs or succeeded, or whose text is gone.
     """
@@ -241,7 +244,7 @@ def retry(app: App, prefix: str) -> Job:
         job = get(app.db, job.id)
         if job.state in (JobState.RUNNING, JobState.SUCCEEDED):
             raise JobStateConflict("job_not_retryable", id=job.id, state=job.state)
-        has_source = "path" in job.payload or job.kind == AGAIN
+        has_source = "path" in job.payload or job.kind in (AGAIN, COMPACT)
         if job.state.is_final and not has_source and not job.has_text:
             raise JobStateConflict("job_text_gone", id=job.id)
         tx.run(*go_again(now))
@@ -251,7 +254,7 @@ def retry(app: App, prefix: str) -> Job:
             tx.run(jobs.requeue(job.id, now), usage.drop_splits(job.lock_key or ""))
         else:
             tx.run(jobs.run_now(target, now))
-        tx.run(jobs.event(target, now, "retry_requested"))
+        tx.run(jobs.event(target, now, "retry_requested"), *([usage.let_job(target)] if over_budget else []))
     return get(app.db, target)
 
 
@@ -261,22 +264,22 @@ def source_is_busy(app: App, job: Job) -> bool:
 
 
 def is_paused(app: App, job: Job) -> bool:
-    """True when the job waits for something only a person can put right: a key, a quota, a model's name, a setting."""
+    """True when nobody should wait for the job: a person has to put something right, or the day's budget is used up."""
     if job.state.is_waiting and job.reason == SETTINGS:
         return True
-    return any(one.needs_person for one in held_by(app, job))
+    return any(one.outlasts_a_wait for one in held_by(app, job))
 
 
 def held_by(app: OpenHome, job: Job) -> list[Pause]:
     """Return the pauses that keep a waiting job from running now; none for any other job."""
     if not job.state.is_waiting:
         return []
-    return [one for one in current(app) if one.scope == EVERYTHING or job.kind in ASKING]
+    return [one for one in current(app, job) if one.scope == EVERYTHING or job.kind in ASKING]
 
 
 def waits_for_a_worker(app: App) -> bool:
     """True when some job waits for its moment, and for no person."""
-    return app.db.first(jobs.has_work(millis(app.clock.now()), endpoint_scope(app.settings.llm))) is not None
+    return app.db.first(jobs.has_work(millis(app.clock.now()), endpoint_scope(app.settings))) is not None
 
 
 def pauses(app: App) -> list[Pause]:

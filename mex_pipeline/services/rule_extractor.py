@@ -16,6 +16,10 @@ class RuleExtractor:
     def __init__(self, schema: Schema) -> None:
         self._schema = schema
 
+    def input_tokens(self, chunk: Chunk, task: Task) -> int:  # noqa: ARG002 - nothing is sent
+        """Return 0: the rules read it here."""
+        return 0
+
     async def extract(self, chunk: Chunk, task: Task, turnstile: Turnstile) -> Extracted:  # noqa: ARG002 - no call
         """Return what the user said in so many words."""
         spoken = [(number, turn) for number, turn, is_context in chunk.numbered if not is_context]

@@ -134,7 +134,7 @@ def _prune(db: Database, before: dict[JobState, int], now: int, kept: int) -> di
         events += gone
     with db.transaction() as tx:
         replies = tx.run(upkeep.drop_orphaned_replies()) + tx.run(upkeep.drop_old_replies(now - REPLIES_MS))
-        tx.run(upkeep.forget_ended_texts())
+        tx.run(upkeep.forget_ended_texts(), upkeep.drop_parks())
     return {"jobs": jobs, "events": events, "replies": replies}
 
 

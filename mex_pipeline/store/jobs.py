@@ -6,7 +6,7 @@ from typing import Any
 from mex_pipeline import faults
 from mex_pipeline.domain.job import KEPT_ERRORS, PAYLOAD_V, Ending, Job, JobState, Outcome, Trigger
 from mex_pipeline.store.sql import Query, Row, Statement, value, where
-from mex_pipeline.store.workers import FOR_A_PERSON
+from mex_pipeline.store.workers import BUDGETS, FOR_A_PERSON
 
 REPUBLISH_MS = int(1000 * faults.seconds("MEX_TEST_REPUBLISH", 60))
 MAX_WAIT_MS = 1_800_000
@@ -20,15 +20,17 @@ _PLAIN = (
     "worker_version",
 )  # fmt: skip
 COLUMNS = ", ".join(_PLAIN) + (
-    ", payload, state, trigger, outcome, cancel_requested, errors, result, given_text IS NOT NULL AS has_text"
+    ", payload, state, trigger, outcome, cancel_requested, over_budget, errors, result, given_text IS NOT NULL AS has_text"
 )
 """What `decode` needs of a row: everything but the given text."""
 _WAITING = "state IN ('queued', 'retrying')"
 _PAUSED = (
     "SELECT 1 FROM queue_control c WHERE (c.paused_until > :now OR c.paused_until IS NULL) "
-    "AND (c.scope = '*' OR (c.scope IN ('llm', :endpoint) AND jobs.kind IN ('extract', 'import', 'again')))"
+    "AND (c.scope = '*' OR (c.scope IN ('llm', :endpoint, :endpoint || ':' || jobs.id) "
+    f"AND jobs.kind IN ('extract', 'import', 'again', 'compact') AND NOT (jobs.over_budget AND c.reason IN {BUDGETS})))"
 )
-"""`:endpoint` is the scope of the configured endpoint (services/pauses.py); NULL is until a person resumes."""
+"""`:endpoint` is the scope of the configured endpoint, the longer one that of a job parked there (services/pauses.py);
+NULL is until a person resumes."""
 _NOT_PAUSED = f"NOT EXISTS ({_PAUSED})"
 _NEEDS_NOBODY = f"NOT EXISTS ({_PAUSED} AND c.reason IN {FOR_A_PERSON})"
 _READABLE = f"payload_v <= {PAYLOAD_V}"
@@ -44,6 +46,7 @@ def decode(row: Row) -> Job:
         trigger=Trigger(row["trigger"]),
         outcome=None if row["outcome"] is None else Outcome(row["outcome"]),
         cancel_requested=bool(row["cancel_requested"]),
+        over_budget=bool(row["over_budget"]),
         has_text=bool(row["has_text"]),
         errors=tuple(json.loads(row["errors"])),
         result=None if row["result"] is None else json.loads(row["result"]),

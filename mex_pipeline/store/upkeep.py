@@ -161,6 +161,14 @@ def drop_orphaned_replies() -> Statement:
     return Statement(f"DELETE FROM kept_replies WHERE {ORPHANED}")
 
 
+def drop_parks() -> Statement:
+    """Forget what has held single jobs that are over, or no longer listed."""
+    return Statement(
+        "DELETE FROM queue_control WHERE scope GLOB 'llm:*:*' AND NOT EXISTS "
+        f"(SELECT 1 FROM jobs j WHERE j.id = substr(scope, -36) AND j.state NOT IN {FINAL})"
+    )
+
+
 def forget_ended_texts() -> Statement:
     """Forget given words whose job has ended well or was cancelled."""
     return Statement(

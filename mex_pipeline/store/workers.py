@@ -2,13 +2,17 @@
 
 from typing import Any
 
+from mex_pipeline.domain.job import BUDGET_DAILY, BUDGET_INPUT, BUDGET_JOB, OVER_BUDGET
 from mex_pipeline.store.sql import Query, Statement, value
 
 USER = "user"
-FOR_A_PERSON = ("llm_auth", "llm_quota", "llm_unknown_model", USER)
+FOR_A_PERSON = ("llm_auth", "llm_quota", "llm_unknown_model", BUDGET_JOB, BUDGET_INPUT, USER)
 """Reasons of pauses that last until somebody does something; every other pause ends by itself."""
+BUDGETS = tuple(sorted(OVER_BUDGET))
 IN_FORCE = "(paused_until > :now OR (paused_until IS NULL AND scope <> 'worker:stop'))"
 """NULL is a pause until it is resumed; the row of a request to stop pauses nothing."""
+_TOO_LONG = f"paused_until > :latest + (reason = '{BUDGET_DAILY}') * 86400000 AND reason <> '{USER}'"
+"""A pause of the program that a clock which was set back has stretched; one for the day's budget may last a day longer."""
 _WITHIN = "(scope = :scope OR scope GLOB :below)"
 
 
@@ -52,10 +56,7 @@ def pause_at_least(scope: str, until: int, reason: str, now: int) -> Statement:
 
 def clamp_pauses(now: int, latest: int) -> Statement:
     """Keep a clock that was set back from stretching the program's pauses; a person's is as long as they said."""
-    return Statement(
-        "UPDATE queue_control SET paused_until = :now WHERE paused_until > :latest AND reason <> 'user'",
-        {"now": now, "latest": latest},
-    )
+    return Statement(f"UPDATE queue_control SET paused_until = :now WHERE {_TOO_LONG}", {"now": now, "latest": latest})
 
 
 def lift(scope: str, now: int) -> Statement:
@@ -71,8 +72,10 @@ def resume(scope: str) -> Statement:
 
 
 def forget_faults() -> Statement:
-    """Forget pauses and failures of every endpoint and of the disk; what a person has paused stays."""
-    return Statement("DELETE FROM queue_control WHERE scope GLOB 'llm:*' OR (scope = '*' AND reason <> 'user')")
+    """Forget pauses and failures of every endpoint and of the disk; what a person or a budget has paused stays."""
+    return Statement(
+        f"DELETE FROM queue_control WHERE (scope GLOB 'llm:*' OR scope = '*') AND reason NOT IN {(*BUDGETS, USER)}"
+    )
 
 
 def paused(now: int) -> Query[dict[str, Any]]:
@@ -85,7 +88,7 @@ def paused(now: int) -> Query[dict[str, Any]]:
 def overdue(latest: int) -> Query[int]:
     """1 when some pause of the program lasts beyond `latest`."""
     return Query(
-        "SELECT 1 AS n FROM queue_control WHERE paused_until > :latest AND reason <> 'user' LIMIT 1",
+        f"SELECT 1 AS n FROM queue_control WHERE {_TOO_LONG} LIMIT 1",
         {"latest": latest},
         value("n"),
     )

@@ -31,6 +31,7 @@ ARGUMENTS: dict[str, list[str]] = {
     "undo": [ID],
     "move": [ID, "--topic", "work"],
     "extract": ["some text"],
+    "compact": ["--dry-run"],
     "export": ["--output", "{folder}/out.json"],
     "import": ["{folder}/in.json"],
     "backup": ["{folder}/copy.db"],

@@ -156,8 +156,9 @@ class Tour:
         self._leave_proposals()
         yield "review_list_proposals", ("review", "list", "--sort", "importance")
         tea = self.run("get", memory).json["sources"][0]["job_id"]
-        yield "undo", ("undo", tea, "--yes")
-        yield "log", ("log", "--limit", "2")
+        yield "undo", ("undo", tea)
+        yield "compact", ("compact", "--dry-run")
+        yield "log", ("log", "--limit", "1")
         yield "clear", ("clear", "--yes")
 
 

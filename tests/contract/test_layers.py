@@ -31,16 +31,16 @@ MAY_IMPORT: dict[str, set[str]] = {
     "jobqueue": {"errors", "faults"},
     "messages": {"errors", "domain.wording"},
     "app": {
-        "domain", "clock", "paths", "settings", "store.database", "store.async_database", "services.extractor",
-        "services.gate",
+        "domain", "clock", "paths", "settings", "store.database", "store.async_database", "services.compactor",
+        "services.extractor", "services.gate",
     },
     "services": {
         "", "app", "domain", "store", "adapters", "redaction", "rules_extractor", "llm.port", "llm.prompts", "llm.contract",
-        "llm.presets", "errors", "clock", "settings", "resources", "paths", "lease", "yaml_file", "faults",
+        "llm.summaries", "llm.presets", "errors", "clock", "settings", "resources", "paths", "lease", "yaml_file", "faults",
     },
     "bootstrap": {
-        "app", "domain", "store", "jobqueue", "llm.client", "llm.probe", "llm.prompts", "services", "messages", "errors", "clock",
-        "settings", "resources", "paths", "lease", "yaml_file",
+        "app", "domain", "store", "jobqueue", "llm.client", "llm.probe", "llm.prompts", "llm.summaries", "services",
+        "messages", "errors", "clock", "settings", "resources", "paths", "lease", "yaml_file",
     },
     "cli": {
         "", "app", "bootstrap", "services", "messages", "domain", "errors", "clock", "paths", "settings", "llm.presets",
@@ -67,7 +67,7 @@ DOORS: dict[str, set[str]] = {
     "tenacity": {"mex_pipeline.llm.retry"},
     "pydantic": {"mex_pipeline.llm.contract"},
     "pydantic_core": {"mex_pipeline.llm.contract"},
-    "json_repair": {"mex_pipeline.llm.contract"},
+    "json_repair": {"mex_pipeline.llm.contract", "mex_pipeline.llm.summaries"},
     "kingfisher_sdk": {"mex_pipeline.redaction.detector"},
     "msgspec": {"mex_pipeline.adapters.records", "mex_pipeline.adapters.export_json"},
     "backports": {"mex_pipeline.adapters.zst"},

@@ -6,6 +6,7 @@ from typing import get_args
 import pytest
 from _pytest.mark import ParameterSet
 
+from mex_pipeline.domain.compact import Flaw
 from mex_pipeline.domain.conversation import Role
 from mex_pipeline.domain.job import OVER_BUDGET, JobState, Outcome
 from mex_pipeline.domain.stance import Stance
@@ -81,7 +82,7 @@ def test_every_discard_reason_has_its_text() -> None:
         ("label.", list(get_args(Role))),
         ("note.worker_", list(get_args(Presence))),
         ("done.cancel_", [JobState.CANCELLED, JobState.RUNNING]),
-        ("discard.", list(Stance)),
+        ("discard.", [*Stance, *Flaw]),
         ("skipped.", ["nothing_new", "no_turns", "no_user_turn", "subagent", "preview"]),
     ],
 )
@@ -95,7 +96,7 @@ def is_used(name: str) -> bool:
     if name in USED.texts | USED.constants or (family in ("error", "hint") and rest in CODES):
         return True
     if family == "discard":
-        return rest in {*USED.reasons, *Stance}
+        return rest in {*USED.reasons, *Stance, *Flaw}
     shown = [found for found in USED.families if re.fullmatch(re.escape(found).replace(r"\*", ".+"), name)]
     # A family only says where its members begin; each member is a value or a name that stands in the code.
     return any(is_member(name, found) for found in shown)

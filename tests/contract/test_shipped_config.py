@@ -185,7 +185,7 @@ def test_everything_that_is_shipped_is_read_by_something() -> None:
     files = {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
     prompts = {f"prompts/{language}/{name}" for language in resources.LANGUAGES for name in (
         "01-task.md", "02-schema.md", "03-confidence.md", "04-known.md", "05-quality.md", "06-actions.md",
-        "07-examples.md", "08-output.md", "repair.md",
+        "07-examples.md", "08-output.md", "repair.md", "compact.md", "compact_repair.md",
     )}  # fmt: skip
     skills = {f"skills/{language}/{name}" for language in resources.LANGUAGES for name in ("SKILL.md", "README.md")}
     assert files == {"config.yaml", "schema/zh.yaml", "schema/en.yaml"} | prompts | skills

@@ -39,7 +39,7 @@ class Ran:
 _IN_PROCESS = {
     ("doctor",), ("schema",), ("audit",),
     ("add",), ("update",), ("get",), ("list",), ("search",), ("profile",), ("stats",), ("init",), ("transcript",),
-    ("extract",), ("config", "llm"), ("config", "show"), ("jobs", "list"), ("jobs", "show"), ("worker", "status"),
+    ("extract",), ("compact",), ("config", "llm"), ("config", "show"), ("jobs", "list"), ("jobs", "show"), ("worker", "status"),
     ("forget",), ("restore",), ("gc",), ("move",), ("undo",), ("log",),
     ("export",), ("import",), ("backup",), ("clear",),
     ("review",), ("history",), ("diff",),

@@ -45,7 +45,7 @@ def program_pauses(scope: str, reason: str, seconds: float) -> None:
     """Pause as a fault would; an empty scope is the configured endpoint."""
     with open_app("en") as app, app.db.transaction() as tx:
         now = int(1000 * time.time())
-        name = scope or endpoint_scope(app.settings.llm)
+        name = scope or endpoint_scope(app.settings)
         tx.run(workers.pause_at_least(name, now + int(1000 * seconds), reason, now))
 
 

@@ -31,5 +31,8 @@ CREATE INDEX refusals_slot ON refusals (kind, slot);
 ALTER TABLE llm_usage ADD COLUMN agent TEXT;         -- whose sessions a call was for; jobs are pruned, costs stay
 UPDATE llm_usage SET agent = (SELECT json_extract(j.payload, '$.adapter') FROM jobs j WHERE j.id = llm_usage.job_id);
 
+CREATE INDEX llm_usage_time ON llm_usage (created_at);         -- what was spent today is asked before every call
+ALTER TABLE jobs ADD COLUMN over_budget INTEGER NOT NULL DEFAULT 0 CHECK (over_budget IN (0, 1));  -- a person said so
+
 CREATE INDEX history_time ON history (created_at, memory_id);  -- the journal, newest first
 CREATE INDEX history_actor ON history (actor, created_at, memory_id);

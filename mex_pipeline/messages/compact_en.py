@@ -1,0 +1,28 @@
+"""What a compaction says, in English."""
+
+TEXTS: dict[str, str] = {
+    "compact.nothing": "Nothing to condense: no three old records of one topic and quarter.",
+    "compact.group": "{topic} · {period}: {records} records, about {tokens} tokens",
+    "compact.estimate": "{records} records, about {tokens} tokens, {calls} calls to the model",
+    "compact.ask": "Condense them?",
+    "error.compact_needs_model": "Condensing records needs a model, and none is configured.",
+    "hint.compact_needs_model": "Set one up with `mex config llm`.",
+    "error.compact_needs_yes": "Condensing sends records to the model and asks first, but there is no terminal.",
+    "hint.compact_needs_yes": "Look with --dry-run, then add --yes.",
+    "error.compact_refused": "Nothing was condensed.",
+    "hint.compact_refused": "`mex compact --dry-run` shows what would be sent.",
+    "error.compact_bad_age": "Not an age: {value}",
+    "hint.compact_bad_age": "Write 6m (months), 1y, 8w or 90d.",
+    "discard.summary_too_few": "the summary stands for fewer than two records",
+    "discard.summary_unknown_record": "the summary names a record that was not sent",
+    "discard.summary_twice": "a record is in two summaries",
+    "discard.summary_number": "a number is not in the records",
+    "discard.summary_name": "a name is not in the records",
+    "discard.summary_words": "most of its words are not in the records",
+    "discard.summary_date": "the date is not in the records",
+    "discard.summary_language": "written in another language than the records",
+    "discard.summary_secret": "it holds a key or password",
+    "discard.summary_instruction": "it reads like an instruction to a model",
+    "discard.summary_length": "no shorter than what it would replace",
+    "discard.summary_original_changed": "a record was changed or forgotten meanwhile",
+}

@@ -1,0 +1,28 @@
+"""压缩的中文消息。"""
+
+TEXTS: dict[str, str] = {
+    "compact.nothing": "没有可压缩的：同一主题、同一季度里没有三条以上的旧记录。",
+    "compact.group": "{topic} · {period}：{records} 条记录，约 {tokens} token",
+    "compact.estimate": "共 {records} 条记录，约 {tokens} token，调用模型 {calls} 次",
+    "compact.ask": "要压缩吗？",
+    "error.compact_needs_model": "压缩记录需要模型，但还没有配置。",
+    "hint.compact_needs_model": "用 `mex config llm` 配置一个。",
+    "error.compact_needs_yes": "压缩会把记录发给模型，要先确认，但这里没有终端。",
+    "hint.compact_needs_yes": "先用 --dry-run 看看，再加 --yes。",
+    "error.compact_refused": "没有压缩任何记录。",
+    "hint.compact_refused": "`mex compact --dry-run` 可以看到将发送什么。",
+    "error.compact_bad_age": "不是有效的时间长度：{value}",
+    "hint.compact_bad_age": "写成 6m（月）、1y、8w 或 90d。",
+    "discard.summary_too_few": "摘要对应的记录不足两条",
+    "discard.summary_unknown_record": "摘要引用了不存在的记录",
+    "discard.summary_twice": "同一条记录出现在两条摘要里",
+    "discard.summary_number": "有数字不在记录里",
+    "discard.summary_name": "有名称不在记录里",
+    "discard.summary_words": "多数内容不在记录里",
+    "discard.summary_date": "日期不在记录里",
+    "discard.summary_language": "摘要与记录的语言不同",
+    "discard.summary_secret": "含有密钥或口令",
+    "discard.summary_instruction": "读起来像对模型的指令",
+    "discard.summary_length": "不比原记录短",
+    "discard.summary_original_changed": "其间有记录被修改或遗忘",
+}
