@@ -13,14 +13,17 @@ from mex_pipeline.domain.instruction import reads_as_instruction
 from mex_pipeline.domain.memory import Confidence, Memory
 from mex_pipeline.domain.review import awaits_review
 from mex_pipeline.domain.text import CJK
+from mex_pipeline.domain.when import Unresolved, resolve
 from mex_pipeline.domain.wording import Language
 
 MIN_GROUP = 3
 """Records of a topic and a quarter from which condensing them is worth a call."""
 MIN_NAMED = 2
 """Records that a summary stands for at least."""
-CONDENSED: dict[Language, str] = {"en": "condensed into a summary", "zh": "已压缩为摘要"}
-"""Why an original is forgotten, in the home's language."""
+TOLD = 0.1
+"""The share of a record's own words from which a summary tells of it: a long one is told in few."""
+CONDENSED: dict[Language, str] = {"en": "condensed into ", "zh": "已压缩为 "}
+"""Why an original is forgotten, in the home's language; the id of its summary follows."""
 
 _NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)?")
 _GROUPED = re.compile(r"(?<=[0-9]),(?=[0-9]{3}(?![0-9]))")
@@ -29,7 +32,7 @@ _SENTENCE_END = re.compile(r"(?:^|[.!?。！？；;:：\n])[\s\"'“”‘’(�
 _MONTHS = re.findall(r"\w+", "january february march april may june july august september october november december")
 _UP_TO_TWELVE = re.findall(r"\w+", "two three four five six seven eight nine ten eleven twelve")
 _COUNTS = {word: n for n, word in enumerate(_UP_TO_TWELVE, start=2)} | {
-    "twenty": 20, "thirty": 30, "forty": 40, "fifty": 50, "hundred": 100, "thousand": 1000,
+    "twice": 2, "thrice": 3, "twenty": 20, "thirty": 30, "forty": 40, "fifty": 50, "hundred": 100, "thousand": 1000,
 }  # fmt: skip
 _HAN_DIGITS = {sign: n for n, sign in enumerate("零一二三四五六七八九")} | {"〇": 0, "两": 2}
 _HAN_COUNT = re.compile(
@@ -47,6 +50,13 @@ _OPENINGS = frozenset(
     )
 )
 """What a sentence may begin with though the records do not have it; any other first word may be a name."""
+_JOINING = re.compile(
+    "用户|分别|先后|之后|之前|以后|以前|后来|期间|其间|随后|接着|最后|最终|同时|多次|几次|再次|又去|陆续|一起|一同|共同|以及"
+    "|并且|并在|并于|而且|还有|其中|包括|由于|因此|但是|然后|开始|继续|完成|进行|参加|关于|曾经|已经|从而|于是"
+    "|[零〇一二三四五六七八九十百千万亿两年月日号天周岁元块次人件套本场章公里个]"
+)
+"""What joins a Chinese summary though its records do not have it; numbers are looked at by themselves."""
+_RUN = re.compile(f"[{CJK}]{{2,}}")
 
 
 class Flaw(StrEnum):
@@ -107,15 +117,13 @@ def happened(memory: Memory) -> str:
     return memory.occurred_at or memory.valid_from
 
 
-def may_be_condensed(memory: Memory, *, before: str, now: str) -> bool:
-    """True for an active record wholly before `before` that no person has confirmed, or is yet to look at.
+def may_be_condensed(memory: Memory, now: str) -> bool:
+    """True for a record, active at `now` (UTC ISO), that no person has confirmed, or is yet to look at.
 
-    Both moments are UTC ISO. A record that expires is left to its expiry.
+    One that expires is left to its expiry.
     """
-    at = happened(memory)
     is_free = memory.confidence is not Confidence.CONFIRMED and not awaits_review(memory, now)
-    is_record = memory.sub_topic is None and memory.expires_at is None and memory.is_active(now)
-    return is_record and is_free and at < before[: len(at)]
+    return is_free and memory.sub_topic is None and memory.expires_at is None and memory.is_active(now)
 
 
 def groups(
@@ -130,8 +138,8 @@ def groups(
 ) -> tuple[Group, ...]:
     """Return what is condensed together: at least MIN_GROUP records of a topic and quarter, at most `limit` tokens a call.
 
-    With `topic` only its records; what is left alone is in no group. `day_of` makes a local date of a stored moment,
-    `as_sent` takes out of a text what is not sent.
+    They lie wholly before the local date `before`. With `topic` only its records; what is left alone is in no group.
+    `day_of` makes a local date of a stored moment, `as_sent` takes out of a text what is not sent.
     """
 
     def day(record: Memory) -> str:
@@ -144,8 +152,9 @@ def groups(
 
     sorted_by = defaultdict[tuple[str, str], list[Memory]](list)
     for record in records:
-        if topic in (None, record.topic) and may_be_condensed(record, before=before, now=now):
-            sorted_by[record.topic or "", _period(day(record))].append(record)
+        at = day(record)
+        if topic in (None, record.topic) and at < before[: len(at)] and may_be_condensed(record, now):
+            sorted_by[record.topic or "", _period(at)].append(record)
     found: list[Group] = []
     for (name, period), members in sorted(sorted_by.items()):
         parts = _fitting(sorted(members, key=lambda one: (happened(one), one.created_at, one.id)), limit)
@@ -179,24 +188,29 @@ def _tokens(record: Memory) -> int:
 def judge(
     proposed: Iterable[Proposed], group: Group, *, holds_secret: Callable[[str], bool]
 ) -> tuple[list[Summary], list[Discarded]]:
-    """Return the summaries that say nothing their records do not say, and the others, each with its Flaw."""
+    """Return the summaries that say nothing their records do not say, and the others, each with its Flaw.
+
+    A record that a summary names but does not tell of is none of its originals: it would be lost.
+    """
     accepted: list[Summary] = []
     discarded: list[Discarded] = []
     used: set[int] = set()
     for one in proposed:
-        reason = _misnamed(one, len(group.records), used)
+        flaw = _misnamed(one, len(group.records), used)
         used.update(one.records)
-        named = sorted(set(one.records)) if reason is None else []
-        originals = tuple(group.records[number - 1] for number in named)
-        days = frozenset(group.days[number - 1] for number in named)
-        reason = reason or _unfounded(one, originals, days, holds_secret)
-        if reason is None:
+        named = sorted(set(one.records))
+        flaw = flaw or _unfounded(one, group, named, holds_secret)
+        if flaw is None:
+            named = [number for number in named if coverage(group.records[number - 1].content, one.content) >= TOLD]
+            flaw = Flaw.TOO_FEW if len(named) < MIN_NAMED else _unfounded(one, group, named, holds_secret)
+        if flaw is None:
+            originals = tuple(group.records[number - 1] for number in named)
             dates = [record.occurred_at for record in originals if record.occurred_at]
             accepted.append(Summary(one.content, originals, min(dates, default=None)))
         else:
             # What was not to be kept is not kept in a job's result either.
-            shown = "" if reason in (Flaw.HIDDEN, Flaw.INSTRUCTION) else one.content
-            discarded.append(Discarded(shown, reason))
+            shown = "" if flaw in (Flaw.HIDDEN, Flaw.INSTRUCTION) else one.content
+            discarded.append(Discarded(shown, flaw))
     return accepted, discarded
 
 
@@ -211,20 +225,21 @@ def _misnamed(one: Proposed, count: int, used: set[int]) -> Flaw | None:
     return None
 
 
-def _unfounded(
-    one: Proposed, originals: Sequence[Memory], days: frozenset[str], holds_secret: Callable[[str], bool]
-) -> Flaw | None:
-    """What a summary says that the records it names do not, or must not say."""
-    words = "\n".join(record.content for record in originals)
+def _unfounded(one: Proposed, group: Group, numbers: Sequence[int], holds_secret: Callable[[str], bool]) -> Flaw | None:
+    """What a summary says that the records of these numbers do not, or must not say."""
+    contents = [group.records[number - 1].content for number in numbers]
+    days = frozenset(group.days[number - 1] for number in numbers)
+    words = "\n".join(contents)
     checks: tuple[tuple[Flaw, Callable[[], bool]], ...] = (
         (Flaw.HIDDEN, lambda: holds_secret(one.content)),
         (Flaw.INSTRUCTION, lambda: reads_as_instruction(one.content)),
-        (Flaw.LENGTH, lambda: len(one.content) >= sum(len(record.content) for record in originals)),
+        (Flaw.LENGTH, lambda: len(one.content) >= sum(map(len, contents))),
         (Flaw.LANGUAGE, lambda: changes_language(one.content, words)),
         (Flaw.NUMBER, lambda: not _numbers(_undated(one.content, days)) <= _numbers(words)),
         (Flaw.NAME, lambda: _has_new_name(one.content, words, days)),
         (Flaw.WORDS, lambda: coverage(one.content, words) < COVERED),
-        (Flaw.DATE, lambda: one.occurred_at not in {None, *days}),
+        (Flaw.NAME, lambda: _has_new_word(_undated(one.content, days), words)),
+        (Flaw.DATE, lambda: one.occurred_at not in {None, *days} or _depends_on_today(one.content, words)),
     )
     return next((reason for reason, fails in checks if fails()), None)
 
@@ -284,8 +299,23 @@ def _allowed(content: str, at: int) -> frozenset[str]:
     return _OPENINGS if _SENTENCE_END.search(content[:at]) else frozenset({"i"})
 
 
+def _has_new_word(content: str, words: str) -> bool:
+    """True when Chinese characters stand side by side that no record has: as those of a name would."""
+    new = ("".join(" " if sign in words else sign for sign in part) for part in _JOINING.split(content))
+    return any(_RUN.search(part) for part in new)
+
+
+def _depends_on_today(content: str, words: str) -> bool:
+    """True for a relative time that no record has: nobody could tell what it means."""
+    read = resolve(content, None)
+    return isinstance(read, Unresolved) and read.word not in words
+
+
 def condensed(summary: Summary, *, now: str, new_id: str) -> Memory:
-    """Return the memory a summary becomes: no surer than the least sure of its originals, inferred when one of them is."""
+    """Return the memory a summary becomes: no surer than the least sure of its originals, inferred when one of them is.
+
+    It was learned when they were, so that old records do not come back as the newest ones.
+    """
     originals = summary.originals
     lowest = min((one.confidence for one in originals), key=lambda tier: tier.weight)
     return Memory(
@@ -296,13 +326,13 @@ def condensed(summary: Summary, *, now: str, new_id: str) -> Memory:
         is_ai_inferred=any(one.is_ai_inferred for one in originals),
         confidence=min(lowest, Confidence.EXPLICIT, key=lambda tier: tier.weight),
         evidence=None,
-        created_at=now,
+        created_at=max(one.created_at for one in originals),
         updated_at=now,
         valid_from=max(one.valid_from for one in originals),
         occurred_at=summary.occurred_at,
     )
 
 
-def retired(original: Memory, *, now: str, reason: str) -> Memory:
-    """Return an original as it is forgotten, softly."""
-    return replace(original, forgotten_at=now, forgotten_reason=reason, updated_at=now)
+def retired(original: Memory, *, now: str, summary: str, language: Language) -> Memory:
+    """Return an original as it is forgotten, softly: the reason names the id of its `summary`."""
+    return replace(original, forgotten_at=now, forgotten_reason=CONDENSED[language] + summary, updated_at=now)

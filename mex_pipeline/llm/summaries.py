@@ -17,7 +17,7 @@ from mex_pipeline.llm.text import clean
 
 _MAX_REPAIRED = 200_000
 _MAX_STARTS = 1_000
-_START = re.compile(r"""\{\s*["'“]?summaries\b""")
+_START = re.compile(r"""\{[^{}\[\]]*\bsummaries\b""")
 _CONTENT_KEY = re.compile(r"""["'“]content["'”]\s*[:：]""")
 _REASONING_END = re.compile(r"</(?:think|thinking|thought|reasoning)>", re.IGNORECASE)
 _LINE_BREAKS = {0x85: "\\u0085", 0x2028: "\\u2028", 0x2029: "\\u2029"}
@@ -77,8 +77,12 @@ def parse_summaries(text: str) -> tuple[Proposed, ...]:
     Raises LLMBadReply: `llm_bad_reply` without an object that has a `summaries` list, `llm_cut_off` when the text ends
     inside a summary.
     """
-    answer = _REASONING_END.split(clean(text))[-1].strip()
-    return tuple(_proposed(entry) for entry in _entries(answer))
+    whole = clean(text).strip()
+    try:
+        entries = _listed(_DECODER.decode(whole))
+    except (ValueError, RecursionError, LLMBadReply):
+        entries = _entries(_REASONING_END.split(whole)[-1].strip())
+    return tuple(_proposed(entry) for entry in entries)
 
 
 def _entries(text: str) -> list[Any]:
@@ -143,7 +147,8 @@ def _proposed(entry: Any) -> Proposed:
 
 def _number(value: Any) -> int:
     """The number of a record; 0, which no record has, for anything else."""
+    is_none = isinstance(value, bool) or (isinstance(value, float) and not value.is_integer())
     try:
-        return 0 if isinstance(value, bool) else int(value)
+        return 0 if is_none else int(value)
     except (TypeError, ValueError, OverflowError):
         return 0

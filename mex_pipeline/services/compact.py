@@ -1,13 +1,14 @@
 """`mex compact` as a request: what would be condensed, what that costs, and the job that does it (product B8, C10)."""
 
 import re
+from calendar import monthrange
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import date, timedelta
 from typing import Any
 
 from mex_pipeline.app import App
-from mex_pipeline.clock import in_zone, iso, local_midnight
+from mex_pipeline.clock import in_zone, iso
 from mex_pipeline.domain.compact import Group, groups
 from mex_pipeline.domain.memory import Memory
 from mex_pipeline.errors import InvalidInput
@@ -44,34 +45,39 @@ class Forecast:
 def request(app: App, older_than: str, topic: str | None) -> Request:
     """Return the request to condense the records of a topic, or of all, that are older than `6m`, `1y`, `8w`, `90d`.
 
-    Raises InvalidInput: `compact_bad_age` (`value`), `unknown_topic`, `compact_needs_model`.
+    Raises InvalidInput: `compact_bad_age` (`value`), `compact_needs_model`.
     """
-    before = _before(app, older_than)
+    before = cutoff(app.clock.now().astimezone().date(), older_than)
     if not app.settings.llm.is_configured:
         raise InvalidInput("compact_needs_model")
-    return Request(COMPACT, {"before": before, "topic": topic}, f"{COMPACT}:{topic or ''}", lock=COMPACT)
+    return Request(COMPACT, {"before": before, "topic": topic}, f"{COMPACT}:{topic or ''}")
 
 
-def _before(app: App, older_than: str) -> str:
-    """The local midnight before which a record is old enough (UTC ISO): the same all day, so that a reply is found again."""
+def cutoff(today: date, older_than: str) -> str:
+    """Return the local date before which a record is old enough; raises InvalidInput("compact_bad_age").
+
+    Months are those of the calendar: six before August 31 is the last day of February.
+    """
     match = _AGE.fullmatch(older_than.strip())
     if match is None:
         raise InvalidInput("compact_bad_age", value=older_than)
     count, unit = int(match[1]), match[2]
-    moment = local_midnight(app.clock.now())
     try:
         if unit in _DAYS:
-            return iso(moment - timedelta(days=count * _DAYS[unit]))
-        month = moment.year * 12 + moment.month - 1 - count * _MONTHS[unit]
-        return iso(moment.replace(year=month // 12, month=month % 12 + 1, day=min(moment.day, 28)))
+            return (today - timedelta(days=count * _DAYS[unit])).isoformat()
+        year, month = divmod(today.year * 12 + today.month - 1 - count * _MONTHS[unit], 12)
+        return date(year, month + 1, min(today.day, monthrange(year, month + 1)[1])).isoformat()
     except (ValueError, OverflowError) as error:
         raise InvalidInput("compact_bad_age", value=older_than) from error
 
 
 def forecast(app: App, asked: Request) -> Forecast:
-    """Return what the job would send now."""
-    now = iso(app.clock.now())
-    return Forecast(grouped(app.db.all(rows.records(now)), asked.payload, app.settings, now))
+    """Return what the job would send now; raises InvalidSlot for a topic that is not declared and has no record."""
+    now, topic = iso(app.clock.now()), asked.payload["topic"]
+    found = app.db.all(rows.records(now))
+    if topic is not None and all(one.topic != topic for one in found):
+        app.schema.locate(topic, None)
+    return Forecast(grouped(found, asked.payload, app.settings, now))
 
 
 def grouped(records: Iterable[Memory], payload: dict[str, Any], settings: Settings, now: str) -> tuple[Group, ...]:

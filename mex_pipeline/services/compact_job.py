@@ -2,23 +2,24 @@
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from mex_pipeline import faults
 from mex_pipeline.app import AsyncApp
 from mex_pipeline.clock import iso, millis
 from mex_pipeline.domain.candidate import Discarded
-from mex_pipeline.domain.compact import CONDENSED, Group, Summary, condensed, judge, retired
+from mex_pipeline.domain.compact import Group, Summary, condensed, judge, retired
 from mex_pipeline.domain.ids import new_id
 from mex_pipeline.domain.job import Ending, Job, JobState, Outcome
 from mex_pipeline.domain.memory import Actor, Event, Memory, Source
 from mex_pipeline.domain.refusal import RefusalKind, met, place, silenced
 from mex_pipeline.domain.review import awaits_review
-from mex_pipeline.errors import InvalidInput, LeaseLost
+from mex_pipeline.errors import InvalidInput, LeaseLost, LLMBadReply, LLMRejected
 from mex_pipeline.redaction.redact import kinds, redacted
 from mex_pipeline.services import async_endings
 from mex_pipeline.services.compact import grouped
+from mex_pipeline.services.compactor import NOT_TAKEN
 from mex_pipeline.services.extractor import Task
 from mex_pipeline.services.heartbeat import Runs
 from mex_pipeline.services.jobs import COMPACT
@@ -32,11 +33,13 @@ from mex_pipeline.store.sql import Statement
 
 @dataclass(frozen=True, slots=True)
 class _Condensed:
-    """What was proposed and judged; `reused` counts the kept replies."""
+    """What was proposed and judged; `reused` counts the kept replies, `refusal` is why the first group was not taken."""
 
     summaries: tuple[Summary, ...] = ()
     discarded: tuple[Discarded, ...] = ()
+    answered: int = 0
     reused: int = 0
+    refusal: LLMRejected | LLMBadReply | None = None
 
 
 async def compact(app: AsyncApp, job: Job, runs: Runs) -> None:
@@ -58,6 +61,8 @@ async def compact(app: AsyncApp, job: Job, runs: Runs) -> None:
         await _tell(app, job, done, len(groups))
         heard = await _ask(app, job, runs, group, heard)
         runs.progressed(job)
+    if heard.refusal is not None and not heard.answered:
+        raise heard.refusal
     faults.point("asked")
     await async_endings.patiently(lambda: _commit(app, job, groups, heard))
 
@@ -69,12 +74,25 @@ async def _tell(app: AsyncApp, job: Job, done: int, total: int) -> None:
 
 
 async def _ask(app: AsyncApp, job: Job, runs: Runs, group: Group, heard: _Condensed) -> _Condensed:
+    """Ask for the summaries of one more group and judge them; one that the model does not take stays as it is."""
     assert app.compactor is not None
     task = Task(job_id=job.id, source_file=job.lock_key or job.id, purpose=COMPACT, today="")
-    proposed, is_kept = await app.compactor.condense(group, task, lambda: app.calls.place(lambda: runs.progressed(job)))
+    try:
+        proposed, is_kept = await app.compactor.condense(
+            group, task, lambda: app.calls.place(lambda: runs.progressed(job))
+        )
+    except (LLMRejected, LLMBadReply) as error:
+        if error.code not in NOT_TAKEN:
+            raise
+        left = Discarded("", "summary_not_taken", {"topic": group.topic or "—", "period": group.period})
+        return replace(heard, discarded=(*heard.discarded, left), refusal=heard.refusal or error)
     accepted, rejected = await asyncio.to_thread(judge, proposed, group, holds_secret=_holds_secret)
-    return _Condensed(
-        (*heard.summaries, *accepted), (*heard.discarded, *rejected), heard.reused + (1 if is_kept else 0)
+    return replace(
+        heard,
+        summaries=(*heard.summaries, *accepted),
+        discarded=(*heard.discarded, *rejected),
+        answered=heard.answered + 1,
+        reused=heard.reused + int(is_kept),
     )
 
 
@@ -95,8 +113,12 @@ async def _commit(app: AsyncApp, job: Job, groups: Sequence[Group], heard: _Cond
         told, never = _allowed(kept, banned)
         discarded = (*silenced((*heard.discarded, *late), banned), *never)
         made = [condensed(one, now=now, new_id=new_id()) for one in told]
-        reason = CONDENSED[app.settings.language or app.language]
-        gone = [(one, retired(one, now=now, reason=reason)) for summary in told for one in summary.originals]
+        language = app.settings.language or app.language
+        gone = [
+            (one, retired(one, now=now, summary=memory.id, language=language))
+            for memory, summary in zip(made, told, strict=True)
+            for one in summary.originals
+        ]
         origins = await tx.all(sources.of_memories(one.id for one, _ in gone))
         faults.point("commit_begun")
         await tx.run(*_writes(made, gone, _attached(told, made, origins), now, job.id))
@@ -118,7 +140,10 @@ async def _still_true(tx: AsyncDatabase, summaries: Sequence[Summary]) -> tuple[
     ids = [one.id for summary in summaries for one in summary.originals]
     now_are = {one.id: one for one in await tx.all(memories.by_ids(ids))}
     kept = [one for one in summaries if all(now_are.get(original.id) == original for original in one.originals)]
-    return kept, [Discarded(one.content, "summary_original_changed") for one in summaries if one not in kept]
+    late = [one for one in summaries if one not in kept]
+    # Of what was forgotten for good meanwhile nothing is told.
+    told = [one.content if all(original.id in now_are for original in one.originals) else "" for one in late]
+    return kept, [Discarded(content, "summary_original_changed") for content in told]
 
 
 def _allowed(summaries: Sequence[Summary], banned: Sequence[Any]) -> tuple[list[Summary], list[Discarded]]:

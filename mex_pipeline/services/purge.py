@@ -38,7 +38,7 @@ from mex_pipeline.errors import DatabaseBusy, ExternalError, MexError, NotFound
 from mex_pipeline.paths import write_private
 from mex_pipeline.services.lifecycle import matching, require_target
 from mex_pipeline.services.memories import find
-from mex_pipeline.store import cursors, history, purge, refusals
+from mex_pipeline.store import compact, cursors, history, purge, refusals
 from mex_pipeline.store.database import Database
 from mex_pipeline.store.migrations import VERSION, version
 from mex_pipeline.store.sql import Statement
@@ -110,14 +110,14 @@ def _counted(counts: dict[str, int]) -> list[dict[str, Any]]:
 
 
 def meant(app: App, identifiers: Sequence[str] = (), wanted: Selection | None = None) -> Meant:
-    """Return what is meant: any memories by id, active ones by conditions.
+    """Return what is meant: any memories by id, active ones by conditions; with a summary the records it was condensed from.
 
     Raises as `lifecycle.forget` does. An id that was forgotten for good before is accepted: what an open reader left
     undone then is done now.
     """
     require_target(identifiers, wanted)
     if wanted is not None:
-        return Meant(tuple(matching(app, wanted)))
+        return Meant(_with_originals(app, {memory.id: memory for memory in matching(app, wanted)}))
     found: dict[str, Memory] = {}
     gone: dict[str, None] = {}
     for one in identifiers:
@@ -128,7 +128,12 @@ def meant(app: App, identifiers: Sequence[str] = (), wanted: Selection | None = 
             if error.code != "memory_purged":
                 raise
             gone[error.params["id"]] = None
-    return Meant(tuple(found.values()), tuple(gone))
+    return Meant(_with_originals(app, found), tuple(gone))
+
+
+def _with_originals(app: App, found: dict[str, Memory]) -> tuple[Memory, ...]:
+    originals = {memory.id: memory for memory in app.db.all(compact.originals(found))}
+    return tuple((found | originals).values())
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ import pytest
 
 from mex_pipeline.clock import iso
 from tests.budget.budgets import EACH, EVERY_HOBBY, budget, calls, claims, pauses, session, shown, spend, submitted
+from tests.support import archives
 from tests.support.model_server import ModelServer, running
 from tests.support.program import contents, in_process, mex, opened, until, worker
 
@@ -222,3 +223,33 @@ def test_yesterday_s_calls_are_not_today_s(model: ModelServer, home: Path) -> No
     with opened(home / "mex.db") as db:
         db.execute("UPDATE llm_usage SET created_at = ?", [iso(datetime.now(UTC) - timedelta(days=1))])
     assert mex("stats", "--json").json["spending"]["today"]["spent"] == 0
+
+
+def test_the_conversations_of_an_export_are_parked_one_by_one_and_the_export_with_them(
+    model: ModelServer, home: Path, tmp_path: Path
+) -> None:
+    model.script(EVERY_HOBBY)
+    budget(home, job_tokens=1)
+    export = archives.queued(tmp_path / "conversations.json", *archives.told(range(2)), options=("--yes",))
+    assert archives.run(home, export)
+    archives.run_children(home, export)
+    told = mex("jobs", "wait", export, "--timeout", "60", ok=False, MEX_WORKER_AUTOSTART="false")
+    assert told.code == 2
+    assert model.requests() == []
+    assert len(pauses(home)) == 2
+    budget(home, job_tokens=0)
+    archives.run_children(home, export)
+    assert mex("jobs", "wait", export).code == 0
+    assert contents() == ["养蜂0号", "养蜂1号"]
+
+
+def test_what_was_parked_is_forgotten_when_its_job_is_over(model: ModelServer, home: Path, tmp_path: Path) -> None:
+    budget(home, job_tokens=1)
+    one = submitted(session(tmp_path, 1))
+    assert archives.run(home, one)
+    assert len(pauses(home)) == 1
+    mex("jobs", "prune")
+    assert len(pauses(home)) == 1, "it is still parked"
+    mex("jobs", "cancel", one)
+    mex("jobs", "prune")
+    assert pauses(home) == []
