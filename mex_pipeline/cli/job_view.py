@@ -104,7 +104,7 @@ def _why(job: Job) -> str:
         told = job.last_error["params"]
         return t("budget.why", reason=reason_text(job.reason), wanted=told["spent"] + told["next"], cap=told["cap"])
     if job.outcome is not None:
-        return t(f"outcome.{job.outcome}")
+        return t("outcome.preview" if job.reason == "preview" else f"outcome.{job.outcome}")
     return reason_text(job.reason) if job.state.is_waiting else ""
 
 
@@ -179,14 +179,13 @@ def _extracted(app: App, job: Job, result: dict[str, Any]) -> list[str]:
     skipped = [t(f"skipped.{job.reason}")] if job.outcome == "skipped" and job.reason else []
     counts = {key: len(result.get(key, [])) for key in ("added", "updated", "retired", "discarded")}
     shown = [*skipped, t("done.extracted", **counts)]
-    written = [("+", one) for one in result.get("added", [])]
-    written += [("~", one["after"]) for one in result.get("updated", [])]
-    earlier = {one["after"]["id"]: one["before"]["content"] for one in result.get("updated", [])}
-    written += [("-", one) for one in result.get("retired", [])]
-    for sign, one in written:
+    written = [("+", one, None) for one in result.get("added", [])]
+    written += [("~", one["after"], one["before"]) for one in result.get("updated", [])]
+    written += [("-", one, None) for one in result.get("retired", [])]
+    for sign, one, earlier in written:
         slot = app.schema.find(one["topic"], one["sub_topic"])
         place = f"{one['topic']}.{one['sub_topic']}" if one["sub_topic"] else one["topic"] or "—"
-        before = f"{render(slot, earlier[one['id']], messages.active())} → " if one["id"] in earlier else ""
+        before = f"{render(slot, earlier['content'], messages.active())} → " if earlier else ""
         content = render(slot, one["content"], messages.active())
         shown.append(f"{sign} {place}: {before}{content}  [{one['confidence']}]")
         if one["evidence"]:

@@ -43,7 +43,8 @@ def _line(app: App, logged: Logged) -> output.Painted:
     """A change on one line: when, what and by whom, which memory, where, from what to what."""
     line = logged.line
     place = ".".join(filter(None, logged.place)) or "—"
-    by = " · ".join(part for part in (t(f"actor.{line.actor}"), (line.job_id or "")[:_SHORT], logged.agent) if part)
+    said = " ".join(filter(None, (logged.agent, (logged.session_id or "")[:_SHORT])))
+    by = " · ".join(filter(None, (t(f"actor.{line.actor}"), (line.job_id or "")[:_SHORT], said)))
     return output.Painted(
         (f"{to_local(line.created_at)}  ", ""),
         (f"{t(f'event.{line.event}')}  ", output.BOLD),

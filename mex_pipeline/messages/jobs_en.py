@@ -15,6 +15,7 @@ TEXTS: dict[str, str] = {
     "outcome.source_gone": "the source is gone",
     "outcome.llm_error": "the model failed",
     "outcome.poison": "stopped after faults",
+    "outcome.preview": "shown only, nothing written",
     "skipped.nothing_new": "Nothing new since the last extraction; the model was not called.",
     "skipped.no_turns": "The file holds no conversation yet; the model was not called.",
     "skipped.no_user_turn": "The new part holds no words of the user; the model was not called.",

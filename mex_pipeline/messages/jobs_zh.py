@@ -15,6 +15,7 @@ TEXTS: dict[str, str] = {
     "outcome.source_gone": "来源已不存在",
     "outcome.llm_error": "模型出错",
     "outcome.poison": "因故障停止",
+    "outcome.preview": "仅预览，未写入",
     "skipped.nothing_new": "自上次抽取以来没有新内容；未调用模型。",
     "skipped.no_turns": "文件中还没有对话；未调用模型。",
     "skipped.no_user_turn": "新增部分没有用户的发言；未调用模型。",

@@ -16,10 +16,11 @@ from mex_pipeline.store.history import Filter
 
 @dataclass(frozen=True, slots=True)
 class Logged:
-    """One change: its line of history, and the agent whose words its job read, where a job made it."""
+    """One change: its line of history, and the agent and session whose words its job read, where a job made it."""
 
     line: HistoryEntry
     agent: str | None
+    session_id: str | None
 
     @property
     def place(self) -> tuple[str | None, str | None]:
@@ -28,9 +29,10 @@ class Logged:
         return state.get("topic"), state.get("sub_topic")
 
     def to_plain(self) -> dict[str, Any]:
-        """Return the JSON object: the line of history without states, `topic`, `sub_topic` and `agent`."""
+        """Return the JSON object: the line of history without states, `topic`, `sub_topic`, `agent` and `session_id`."""
         topic, sub_topic = self.place
-        return history_plain(self.line) | {"topic": topic, "sub_topic": sub_topic, "agent": self.agent}
+        said = {"agent": self.agent, "session_id": self.session_id}
+        return history_plain(self.line) | {"topic": topic, "sub_topic": sub_topic} | said
 
 
 def page(

@@ -133,7 +133,8 @@ async def _snapshot(
 
 def _progress_of_source(app: AsyncApp, job: Job, reading: Reading, now: str, at: int) -> list[Statement]:
     """The cursor, the seen messages, and the end of the replies that were kept for this job."""
-    done = [usage.drop_replies(job.lock_key)] if job.lock_key else []
+    drop = usage.drop_replies if reading.is_again else usage.drop_unpreviewed_replies
+    done = [drop(job.lock_key)] if job.lock_key else []
     transcript, kind = reading.transcript, app.extractor.kind
     marks = [cursors.mark_seen(transcript.agent, turn.key, kind, job.id, at) for turn in reading.new]
     if not reading.moves_cursor:
@@ -224,8 +225,8 @@ def _result(
     roles = [turn.role for turn in reading.new]
     return {
         "extractor": app.extractor.kind,
-        "added": [memory_plain(final[key]) for key in added],
-        "updated": [{"before": memory_plain(old), "after": memory_plain(new)} for old, new in updated],
+        "added": [_shown(final[key], reading) for key in added],
+        "updated": [{"before": memory_plain(old), "after": _shown(new, reading)} for old, new in updated],
         "retired": [memory_plain(memory) for memory in retired],
         "discarded": [discarded_plain(one) for one in discarded],
         "inferred_count": sum(is_for_review(memory) for memory in written),
@@ -240,6 +241,15 @@ def _result(
         "redacted": kinds(turn.text for turn in reading.new),
         "known_withheld": withheld,
     }
+
+
+def _shown(memory: Memory, reading: Reading) -> dict[str, Any]:
+    """A memory as the result tells it. What a preview only shows has no id: there is no such memory.
+
+    With one, a purge of the words would take it for another memory and leave it alone (product B6).
+    """
+    plain = memory_plain(memory)
+    return {name: one for name, one in plain.items() if name != "id"} if reading.is_preview else plain
 
 
 def is_for_review(memory: Memory) -> bool:

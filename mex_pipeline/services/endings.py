@@ -55,7 +55,10 @@ def for_error(error: MexError, job: Job, now: int) -> Ending:
     said = record(error, job, now)
     final = Ending(JobState.FAILED, error.code, outcome, error=said, bad_output=isinstance(error, LLMBadReply))
     is_busy = error.code == "source_busy"  # another program's lock on its own database passes
-    if job.is_foreground or (isinstance(error, SourceGone | SourceFormat | SourceUnreadable) and not is_busy):
+    is_of_the_source = isinstance(error, SourceGone | SourceFormat | SourceUnreadable) and not is_busy
+    # A job that names its model will name it for as long as it waits.
+    names_no_model = error.code == "llm_unknown_model" and "model" in job.payload
+    if job.is_foreground or is_of_the_source or names_no_model:
         return final
     if error.code in PAUSED_REASONS or isinstance(error, OverBudget):
         return Ending(JobState.QUEUED, error.code, available_at=now, gives_back=True, error=said)
@@ -128,7 +131,7 @@ def consequences(job: Job, ending: Ending, sibling: str | None, now: int) -> lis
     if sibling is not None and ending.state.is_waiting:
         follow += [jobs.carry_over(job, ending, sibling), *([usage.let_job(sibling)] if job.over_budget else [])]
     if ending.state is JobState.CANCELLED and job.lock_key:
-        follow.append(usage.drop_replies(job.lock_key))
+        follow.append(usage.drop_unpreviewed_replies(job.lock_key))
     return follow
 
 

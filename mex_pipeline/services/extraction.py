@@ -25,7 +25,7 @@ from mex_pipeline.services.extractor import Task
 from mex_pipeline.services.heartbeat import Interrupted, Runs
 from mex_pipeline.services.jobs import AGAIN, ARCHIVE, COMPACT, EXTRACT, RESTORE
 from mex_pipeline.services.judging import Thought, judge
-from mex_pipeline.services.pauses import endpoint_scope
+from mex_pipeline.services.pauses import Configured, endpoint_scope
 from mex_pipeline.services.reading import Reading, read_source
 from mex_pipeline.services.rereading import read_again
 from mex_pipeline.services.restoring import restore
@@ -50,7 +50,7 @@ async def execute(app: AsyncApp, job_id: str, runs: Runs) -> bool:
     faults.point("claimed")
     runs.begin(job, patience(app.settings.llm, asks_model=app.extractor.kind == "model" or app.compactor is not None))
     try:
-        ending, endpoint = await _ending(app, job, runs), endpoint_scope(app.settings)
+        ending, endpoint = await _ending(app, job, runs), _scope(app, job)
         faults.point("ended")
         if ending is not None and not await _leave(app, job, ending, endpoint, runs):
             await _forget_replies(app, job)
@@ -73,13 +73,18 @@ async def _claim(app: AsyncApp, job_id: str, runs: Runs) -> Job | None:
         found = await tx.first(jobs.one(job_id))
         if found is None or (is_suspect(found) and not runs.slots.is_alone()):
             return None  # it became a suspect since its thread looked: the next wake-up finds it one
-        scope, heed = endpoint_scope(app.settings), not found.is_foreground
+        scope, heed = _scope(app, found), not found.is_foreground
         job = await tx.first(jobs.claim(job_id, runs.owner, now, __version__, heed_pause=heed, endpoint=scope))
         if job is None:
             await tx.run(jobs.wake_later(job_id, now, scope))
         else:
             await tx.run(jobs.event(job.id, now, "claimed", job.fence, runs.owner))
     return job
+
+
+def _scope(app: AsyncApp, job: Job) -> str:
+    """What pauses the job: the configured endpoint, as the relay knows it, also when the job asks another model there."""
+    return Configured(app.home.config).scope() if "model" in job.payload else endpoint_scope(app.settings)
 
 
 def _interrupted(job: Job, now: int) -> Ending:

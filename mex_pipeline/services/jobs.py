@@ -215,7 +215,7 @@ def cancel(app: App, prefix: str, *, reason: str = "user") -> Job:
     with app.db.transaction() as tx:
         changed = tx.run(jobs.cancel_waiting(job.id, reason, now))
         if changed and job.lock_key:
-            tx.run(usage.drop_replies(job.lock_key))
+            tx.run(usage.drop_unpreviewed_replies(job.lock_key))
         changed = changed or tx.run(jobs.request_cancel(job.id))
         if not changed:
             current = get(app.db, job.id)

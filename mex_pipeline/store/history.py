@@ -187,8 +187,8 @@ class Filter:
     until: str | None = None
 
 
-def journal(wanted: Filter, *, limit: int, offset: int = 0) -> Query[tuple[HistoryEntry, str | None]]:
-    """(line, agent whose words its job read) of all changes that are meant, newest first."""
+def journal(wanted: Filter, *, limit: int, offset: int = 0) -> Query[tuple[HistoryEntry, str | None, str | None]]:
+    """(line, agent and session whose words its job read) of all changes that are meant, newest first."""
     clause, values = where(
         {
             "job_id IN (SELECT value FROM json_each(:jobs))": None if wanted.jobs is None else json.dumps(wanted.jobs),
@@ -199,10 +199,11 @@ def journal(wanted: Filter, *, limit: int, offset: int = 0) -> Query[tuple[Histo
         }
     )
     page = f"SELECT seq FROM history {clause} ORDER BY created_at DESC, seq DESC LIMIT :limit OFFSET :offset"
+    said = "FROM memory_sources s WHERE s.memory_id = h.memory_id AND s.job_id = h.job_id ORDER BY s.seq DESC LIMIT 1"
     return Query(
         "SELECT h.*, coalesce((SELECT json_extract(j.payload, '$.adapter') FROM jobs j WHERE j.id = h.job_id), "
-        "(SELECT s.agent FROM memory_sources s WHERE s.memory_id = h.memory_id AND s.job_id = h.job_id LIMIT 1)) AS agent "
+        f"(SELECT s.agent {said})) AS agent, (SELECT s.session_id {said}) AS session_id "
         f"FROM history h WHERE h.seq IN ({page}) ORDER BY h.created_at DESC, h.seq DESC",
         values | {"limit": limit, "offset": offset},
-        lambda row: (_decode(row), row["agent"]),
+        lambda row: (_decode(row), row["agent"], row["session_id"]),
     )

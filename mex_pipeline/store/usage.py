@@ -181,6 +181,15 @@ def drop_replies(source_file: str) -> Statement:
     return Statement("DELETE FROM kept_replies WHERE source_file = :source_file", {"source_file": source_file})
 
 
+def drop_unpreviewed_replies(source_file: str) -> Statement:
+    """Drop the kept replies of a source whose job has ended, but for those a preview has paid for (product P4)."""
+    return Statement(
+        "DELETE FROM kept_replies WHERE source_file = :source_file AND NOT EXISTS "
+        "(SELECT 1 FROM jobs p WHERE p.id = kept_replies.job_id AND p.reason = 'preview')",
+        {"source_file": source_file},
+    )
+
+
 def drop_replies_of(job_id: str) -> Statement:
     """Forget the replies that one job kept last, but for those that an unfinished job of the source will use."""
     return Statement(

@@ -66,7 +66,7 @@ def rows(home: Path, query: str, *values: Any) -> list[tuple[Any, ...]]:
         return list(db.execute(query, values).fetchall())
 
 
-def reaches(home: Path, job_id: str, *states: str, seconds: float = 30) -> dict[str, Any]:
+def reaches(home: Path, job_id: str, *states: str, seconds: float = 90) -> dict[str, Any]:
     """The job as soon as it is in one of the states (any final one when none is named)."""
     wanted = states or ("succeeded", "failed", "cancelled")
     until(lambda: row(home, job_id)["state"] in wanted, seconds)

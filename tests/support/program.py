@@ -33,7 +33,10 @@ class Ran:
     @property
     def json(self) -> Any:
         """What was printed, as JSON."""
-        return json.loads(self.out)
+        try:
+            return json.loads(self.out)
+        except ValueError:
+            raise AssertionError(f"no JSON: {self}") from None
 
 
 _IN_PROCESS = {

@@ -63,11 +63,13 @@ def test_a_line_says_when_what_where_from_what_to_what_and_by_whom(model: ModelS
     job = said(model, "也许住苏州", HOME | GUESS | DOUBT | {"content": "苏州"})["job_id"]
     newest, first = mex("log", TZ="UTC").out.splitlines()
     assert newest[:4].isdigit()
-    assert newest[18:] == f"update  {memory['id'][:8]}  basic_info.location  杭州 → 苏州  (AI · {job[:8]} · claude)"
+    assert newest[18:] == f"update  {memory['id'][:8]}  basic_info.location  杭州 → 苏州  (AI · {job[:8]} · claude s1)"
     assert first[18:] == f"add  {memory['id'][:8]}  basic_info.location  (none) → 杭州  (user)"
     assert "修改" in mex("--lang", "zh", "log").out or "更新" in mex("--lang", "zh", "log").out
     told = log("--limit", "1")[0]
-    assert (told["topic"], told["sub_topic"], told["agent"]) == ("basic_info", "location", "claude")
+    assert (told["topic"], told["sub_topic"]) == ("basic_info", "location")
+    assert (told["agent"], told["session_id"]) == ("claude", "s1")
+    assert [one["session_id"] for one in log("--by", "user")] == [None]
     assert (told["old_content"], told["new_content"]) == ("杭州", "苏州")
 
 

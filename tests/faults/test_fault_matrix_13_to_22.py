@@ -1,6 +1,5 @@
-"""Sleep, clocks and files that are lost, locked, full or broken: fault matrix, rows 11 to 22 (docs/testing.md)."""
+"""Clocks and files that are lost, locked, full or broken: fault matrix, rows 13 to 22 (docs/testing.md)."""
 
-import signal
 import subprocess
 import sys
 import time
@@ -14,7 +13,6 @@ import pytest
 from tests.support.faulting import (
     CHUNKED,
     EACH_HOBBY,
-    ONE_EACH,
     WallClock,
     events,
     hobbies,
@@ -24,77 +22,14 @@ from tests.support.faulting import (
     reaches,
     row,
     rows,
-    stops,
     submit,
     talk,
-    wakes,
     write_lock,
 )
 from tests.support.model_server import ModelServer
-from tests.support.program import in_process, mex, opened, until, worker
+from tests.support.program import mex, opened, until, worker
 
 HALF_HOUR_MS, HOUR_MS = 1_800_000, 3_600_000
-
-
-@pytest.mark.parametrize("step", ["reply_kept", "asked"])
-def test_row_11_a_worker_that_slept_past_its_lease_is_replaced_and_may_write_nothing_when_it_wakes(
-    model: ModelServer, tmp_path: Path, home: Path, step: str
-) -> None:
-    """The other one uses the replies; the sleeper's claim is old, in the middle of its calls and at its commit."""
-    model.script(EACH_HOBBY)
-    job_id = submit(talk(tmp_path / "s.jsonl", range(4)).path)
-    with worker(MEX_TEST_STOP_AT=step, MEX_TEST_LEASE="2", **ONE_EACH) as sleeper:
-        stops(sleeper)
-        with worker("--extra", MEX_TEST_LEASE="2", **ONE_EACH):
-            done = reaches(home, job_id)
-            assert (done["state"], done["attempt"], done["crashes"]) == ("succeeded", 2, 1)
-            assert done["usage"]["reused"] == (1 if step == "reply_kept" else 4)
-            before = rows(home, "SELECT * FROM jobs"), rows(home, "SELECT * FROM history")
-            wakes(sleeper)
-            later = submit(talk(tmp_path / "later.jsonl", range(4, 6), "s2").path)
-            reaches(home, later)
-            sleeper.terminate()
-            assert sleeper.wait(timeout=20) == 0
-    assert rows(home, "SELECT * FROM jobs WHERE id = ?", job_id) == before[0]
-    assert rows(home, "SELECT * FROM history")[: len(before[1])] == before[1]
-    assert hobbies(home) == [hobby(number) for number in range(6)]
-
-
-def test_row_11_answers_that_reach_a_sleeper_after_its_job_was_done_elsewhere_are_not_kept(
-    model: ModelServer, tmp_path: Path, home: Path
-) -> None:
-    """It slept in the middle of four calls at once; the words of the person do not stay behind in the home."""
-    model.script({"hold": "go", "hobbies": True, "times": 4}, EACH_HOBBY)
-    settings = ONE_EACH | {"MEX_LLM_CONCURRENCY": "4", "MEX_TEST_LEASE": "2"}
-    job_id = submit(talk(tmp_path / "s.jsonl", range(4)).path)
-    with worker(**settings) as sleeper:
-        until(lambda: len(model.requests()) == 4)
-        sleeper.send_signal(signal.SIGSTOP)
-        with worker("--extra", **settings):
-            assert reaches(home, job_id)["state"] == "succeeded"
-        model.release("go")
-        wakes(sleeper)
-        reaches(home, submit(talk(tmp_path / "later.jsonl", range(4, 6), "s2").path))
-        sleeper.terminate()
-        assert sleeper.wait(timeout=20) == 0
-    assert hobbies(home) == [hobby(number) for number in range(6)]
-    assert rows(home, "SELECT count(*) FROM kept_replies") == [(0,)]
-
-
-def test_row_12_a_worker_that_slept_alone_past_its_lease_wakes_and_commits(
-    model: ModelServer, tmp_path: Path, home: Path
-) -> None:
-    """Nobody took its job, so its claim still holds; commands that look meanwhile leave it alone."""
-    model.script(EACH_HOBBY)
-    job_id = submit(talk(tmp_path / "s.jsonl", range(4)).path)
-    with worker(MEX_TEST_STOP_AT="asked", MEX_TEST_LEASE="1", **ONE_EACH) as sleeper:
-        stops(sleeper)
-        waited = in_process("jobs", "wait", job_id, "--timeout", "2", "--json", MEX_TEST_LEASE="1")
-        assert (waited.code, waited.json["state"]) == (2, "running")
-        wakes(sleeper)
-        done = reaches(home, job_id)
-    assert (done["state"], done["attempt"], done["crashes"]) == ("succeeded", 1, 0)
-    assert hobbies(home) == [hobby(number) for number in range(4)]
 
 
 def test_row_13_a_clock_that_jumps_while_a_job_runs_neither_doubles_nor_delays_anything(
