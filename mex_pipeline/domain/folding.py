@@ -16,3 +16,12 @@ def folded(text: str) -> str:
     if re.search(_MAY_BE_MARKED, unified) is None:
         return unified
     return normalize("NFC", normalize("NFD", unified).translate(_LATIN_MARKS))
+
+
+def sought(text: str) -> str:
+    """Return what any part of `text` is looked for in: its folded form, and the text itself where that is more than case.
+
+    Folded, characters may melt into one (`ｶﾞ`, an accent behind its letter); as it stands, each is still there.
+    """
+    unified = folded(text)
+    return unified if unified == text.casefold() else f"{unified}\n{text}"

@@ -13,7 +13,7 @@ from mex_pipeline.domain.structured import parse_content
 from mex_pipeline.errors import DatabaseDamaged, ExternalError, InvalidContent, InvalidSlot, MexError
 from mex_pipeline.services import doctor_jobs, jobs, workers
 from mex_pipeline.services.findings import FIX, SCHEMA_CHECKS, Check, Item, Status, found
-from mex_pipeline.store import audit, doctor, export, memories
+from mex_pipeline.store import audit, doctor, export, indexes, memories
 
 _BEGINNINGS = (Event.ADD, Event.IMPORT)
 _SAY_CONTENT = (Event.ADD, Event.IMPORT, Event.UPDATE)
@@ -45,7 +45,7 @@ def repair(app: App) -> dict[str, int]:
     try:
         if _index(app).status is Status.PROBLEM:
             with app.db.transaction() as tx:
-                tx.run(doctor.rebuild_index())
+                tx.run(*indexes.rebuild())
             done["search_index"] = 1
         done["jobs"] = doctor_jobs.repair(app)
     except (MexError, OSError):
@@ -82,8 +82,11 @@ def _database(app: App) -> Check:
 def _index(app: App) -> Check:
     try:
         with app.db.copied() as copy:
-            copy.run(doctor.check_index())
+            copy.run(*indexes.check())
+        differs = app.db.all(indexes.strays()) != [0]
     except DatabaseDamaged:
+        differs = True
+    if differs:
         return Check("search_index", Status.PROBLEM, (Item("index_differs", commands=(FIX,)),))
     return Check("search_index", Status.OK)
 

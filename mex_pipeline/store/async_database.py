@@ -9,7 +9,8 @@ from typing import Self, TypeVar
 
 import aiosqlite
 
-from mex_pipeline.store.database import BUSY_SECONDS, FAILURES, FOLDED, PRAGMAS, translated
+from mex_pipeline.store.database import BUSY_SECONDS, FAILURES, PRAGMAS, translated
+from mex_pipeline.store.functions import FUNCTIONS
 from mex_pipeline.store.sql import Query, Statement, groups
 
 T = TypeVar("T")
@@ -32,7 +33,8 @@ class AsyncDatabase:
         except sqlite3.Error as error:
             raise translated(error, str(path)) from error
         connection.row_factory = sqlite3.Row
-        await connection.create_function(*FOLDED, deterministic=True)
+        for function in FUNCTIONS:
+            await connection.create_function(*function, deterministic=True)
         try:
             await connection.executescript(PRAGMAS)
         except sqlite3.Error as error:

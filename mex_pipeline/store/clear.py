@@ -2,6 +2,7 @@
 again stay (seed 004 §7.4; product B6).
 """
 
+from mex_pipeline.store import indexes
 from mex_pipeline.store.sql import Query, Statement
 
 _CLEARED = {
@@ -25,7 +26,7 @@ def counts() -> Query[dict[str, int]]:
 
 
 def delete_all() -> list[Statement]:
-    """Delete all of it, and make the full-text index anew from nothing: a deleted row leaves its words in it."""
+    """Delete all of it, and make the full-text indexes anew from nothing: a deleted row leaves its words in them."""
     tables = [*_CLEARED.values(), "job_events"]
     deletes = [Statement(f"DELETE FROM {table}") for table in tables]
-    return [*deletes, Statement("INSERT INTO memories_fts (memories_fts) VALUES ('rebuild')")]
+    return [*deletes, *indexes.rebuild()]

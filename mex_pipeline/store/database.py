@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Self, TypeVar
 
 from mex_pipeline import faults
-from mex_pipeline.domain.folding import folded
 from mex_pipeline.errors import DatabaseBusy, DatabaseDamaged, ExternalError, InvalidInput, MexError
+from mex_pipeline.store.functions import FUNCTIONS
 from mex_pipeline.store.sql import Query, Statement, groups
 
 T = TypeVar("T")
@@ -16,8 +16,6 @@ T = TypeVar("T")
 BUSY_SECONDS = faults.seconds("MEX_TEST_BUSY", 5.0)
 # FULL, so that a printed job id and a commit survive a power cut (product D6).
 PRAGMAS = "PRAGMA synchronous = FULL; PRAGMA temp_store = MEMORY;"
-FOLDED = ("folded", 1, folded)
-"""The SQL function that words are compared with: SQLite's own `lower` knows ASCII only."""
 
 
 FAILURES = (sqlite3.Error, ValueError)
@@ -61,7 +59,8 @@ class Database:
         except sqlite3.Error as error:
             raise translated(error, str(path)) from error
         connection.row_factory = sqlite3.Row
-        connection.create_function(*FOLDED, deterministic=True)
+        for function in FUNCTIONS:
+            connection.create_function(*function, deterministic=True)
         try:
             connection.executescript(PRAGMAS)
         except sqlite3.Error as error:
@@ -80,7 +79,8 @@ class Database:
             raise ExternalError("database_unwritable", path=str(path))
         connection = sqlite3.connect(f"{path.absolute().as_uri()}?immutable=1", uri=True, isolation_level=None)
         connection.row_factory = sqlite3.Row
-        connection.create_function(*FOLDED, deterministic=True)
+        for function in FUNCTIONS:
+            connection.create_function(*function, deterministic=True)
         return cls(connection, path)
 
     @property

@@ -1,4 +1,4 @@
-"""SQL of `mex doctor`: is the index that of the memories, and does each history lead to its memory."""
+"""SQL of `mex doctor`: does each history lead to its memory."""
 
 import json
 from collections.abc import Mapping
@@ -7,7 +7,7 @@ from typing import Any
 
 from mex_pipeline.domain.memory import Memory
 from mex_pipeline.store.memories import COLUMNS, decode
-from mex_pipeline.store.sql import Query, Row, Statement
+from mex_pipeline.store.sql import Query, Row
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,16 +19,6 @@ class Traced:
     last_event: str | None
     last_content: str | None
     last_state: Mapping[str, Any] | None
-
-
-def check_index() -> Statement:
-    """Compare the full-text index with the memories: changes nothing, and fails as a damaged file when they differ."""
-    return Statement("INSERT INTO memories_fts (memories_fts, rank) VALUES ('integrity-check', 1)")
-
-
-def rebuild_index() -> Statement:
-    """Make the full-text index anew from the memories."""
-    return Statement("INSERT INTO memories_fts (memories_fts) VALUES ('rebuild')")
 
 
 def traced() -> Query[Traced]:

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from dataclasses import asdict
 from typing import Any
 
+from mex_pipeline.domain.folding import sought
 from mex_pipeline.domain.memory import Confidence, Memory
 from mex_pipeline.store.sql import Query, Row, Statement
 from mex_pipeline.store.tokens import segment
@@ -17,8 +18,9 @@ COLUMNS = (
 SELECT = "SELECT " + ", ".join(f"memories.{column}" for column in COLUMNS) + " FROM memories"
 ACTIVE = "forgotten_at IS NULL AND (expires_at IS NULL OR expires_at > :now)"
 
-_INSERT = f"INSERT INTO memories ({', '.join(COLUMNS)}, tokens) VALUES ({', '.join(':' + column for column in COLUMNS)}, :tokens)"
-_UPDATE = f"UPDATE memories SET {', '.join(f'{column} = :{column}' for column in COLUMNS[1:])}, tokens = :tokens WHERE id = :id"
+_WRITTEN = (*COLUMNS, "tokens", "sought")
+_INSERT = f"INSERT INTO memories ({', '.join(_WRITTEN)}) VALUES ({', '.join(f':{column}' for column in _WRITTEN)})"
+_UPDATE = f"UPDATE memories SET {', '.join(f'{column} = :{column}' for column in _WRITTEN[1:])} WHERE id = :id"
 
 
 def decode(row: Row) -> Memory:
@@ -30,7 +32,8 @@ def decode(row: Row) -> Memory:
 
 
 def _values(memory: Memory) -> dict[str, Any]:
-    return asdict(memory) | {"is_ai_inferred": int(memory.is_ai_inferred), "tokens": segment(memory.content)}
+    derived = {"tokens": segment(memory.content), "sought": sought(memory.content)}
+    return asdict(memory) | {"is_ai_inferred": int(memory.is_ai_inferred)} | derived
 
 
 def insert(memory: Memory) -> Statement:

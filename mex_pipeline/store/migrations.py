@@ -11,8 +11,14 @@ from mex_pipeline.errors import DatabaseBusy, DatabaseNewer
 from mex_pipeline.store.database import BUSY_SECONDS, Database
 from mex_pipeline.store.sql import Query, value
 
-FIRST, VERSION = 6, 9
-_DDL = {6: "0006_initial.sql", 7: "0007_queue.sql", 8: "0008_kept_turns.sql", 9: "0009_trust.sql"}
+FIRST, VERSION = 6, 10
+_DDL = {
+    6: "0006_initial.sql",
+    7: "0007_queue.sql",
+    8: "0008_kept_turns.sql",
+    9: "0009_trust.sql",
+    10: "0010_search.sql",
+}
 """What each version of ours adds; a file that has landed is final (product H14)."""
 
 Told = Callable[[Path], None]

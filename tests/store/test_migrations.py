@@ -10,12 +10,13 @@ from pathlib import Path
 
 import pytest
 
+from mex_pipeline.domain.selection import Selection
 from mex_pipeline.errors import DatabaseDamaged, DatabaseNewer
-from mex_pipeline.store import migrations
+from mex_pipeline.store import indexes, migrations, search
 from mex_pipeline.store.database import Database
 from mex_pipeline.store.sql import Statement
 from tests.support.gateways import one, opened, rows
-from tests.support.memories import stored
+from tests.support.memories import NOW, stored
 from tests.support.program import mex
 
 PRODUCT_H1 = {
@@ -255,7 +256,10 @@ def test_product_b10_a_file_of_version_7_keeps_every_row_and_its_kept_turns_thei
             for name in ("0006_initial.sql", "0007_queue.sql"):
                 db.script((folder / name).read_text(encoding="utf-8"))
             db.script("PRAGMA user_version = 7;")
-        stored(db, "cat")
+        db.script(
+            "INSERT INTO memories (id, content, is_ai_inferred, confidence, created_at, updated_at, valid_from, tokens) "
+            f"VALUES ('m', 'Categories', 0, 'explicit', '{NOW}', '{NOW}', '{NOW}', 'categories');"
+        )
         turns = [("b", "s1"), ("a", "s1"), ("c", None)]
         db.run(
             *(
@@ -279,3 +283,6 @@ def test_product_b10_a_file_of_version_7_keeps_every_row_and_its_kept_turns_thei
         assert [row["key"] for row in rows(db, "SELECT key FROM turns ORDER BY position")] == ["b", "a", "c"]
         assert rows(db, "SELECT DISTINCT previous_key FROM turns") == [{"previous_key": None}]
         assert one(db, "SELECT purged FROM seen_messages") == 0
+        assert [one.content for one in db.all(search.find(NOW, Selection(keyword="TEGO"), limit=9))] == ["Categories"]
+        assert one(db, 'SELECT rowid FROM turns_fts WHERE turns_fts MATCH \'"原话" "c"\'') == 3
+        assert db.all(indexes.strays()) == [0]

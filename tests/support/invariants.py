@@ -11,7 +11,9 @@ from mex_pipeline.clock import SystemClock, iso
 from mex_pipeline.domain.schema import Schema
 from mex_pipeline.paths import Home
 from mex_pipeline.services import doctor_jobs
+from mex_pipeline.store import indexes
 from mex_pipeline.store.database import Database
+from mex_pipeline.store.functions import FUNCTIONS
 from mex_pipeline.store.memories import COLUMNS
 
 
@@ -24,7 +26,11 @@ def check(database: Path, schema: Schema, now: str | None = None) -> None:
         unique_slots_are_unique(list(rows.values()), schema, now)
         history_tells_the_rows(connection, rows)
         assert connection.execute("PRAGMA quick_check").fetchone()[0] == "ok"
-        connection.execute("INSERT INTO memories_fts (memories_fts, rank) VALUES ('integrity-check', 1)")
+        for function in FUNCTIONS:
+            connection.create_function(*function, deterministic=True)
+        for statement in indexes.check():
+            connection.execute(statement.sql)
+        assert connection.execute(indexes.strays().sql).fetchone()[0] == 0
 
 
 def _plain(row: sqlite3.Row) -> dict[str, Any]:

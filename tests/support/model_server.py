@@ -8,8 +8,8 @@ before it is answered. `GET /models` lists what `models.json` in the folder says
 """
 
 import json
+import os
 import re
-import subprocess
 import sys
 import time
 from collections.abc import Iterator
@@ -17,6 +17,9 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, ClassVar
+
+from tests.support import forked
+from tests.support.forked import Forked
 
 
 class ModelServer:
@@ -79,15 +82,17 @@ def _hobbies(request: dict[str, Any]) -> str:
 def running(folder: Path) -> Iterator[ModelServer]:
     """A server in its own process, on a port of its own."""
     folder.mkdir(parents=True, exist_ok=True)
-    process = subprocess.Popen([sys.executable, __file__, str(folder)], stdout=subprocess.PIPE, text=True)
-    assert process.stdout is not None
+    reading, writing = os.pipe()
+    with os.fdopen(reading) as told, os.fdopen(writing, "wb") as out, Path(os.devnull).open("wb") as nothing:
+        process = Forked(forked.MODEL, [str(folder)], os.environ, out, nothing)
+        port = int(told.readline())
     try:
-        server = ModelServer(folder, int(process.stdout.readline()))
+        server = ModelServer(folder, port)
         server.script()
         yield server
     finally:
         process.kill()
-        process.communicate()
+        process.wait()
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -143,7 +148,8 @@ class _Handler(BaseHTTPRequestHandler):
             pass  # the asker was killed: that is what some tests are about
 
 
-if __name__ == "__main__":
+def main() -> None:
+    """Serve a folder until the process is killed; the port is told on the first line."""
     _Handler.folder = Path(sys.argv[1])
     server = ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
     sys.stdout.write(f"{server.server_address[1]}\n")

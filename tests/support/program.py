@@ -12,11 +12,14 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from tempfile import TemporaryFile
+from typing import Any, BinaryIO
 
 from mex_pipeline import lease
 from mex_pipeline.cli.main import run
 from mex_pipeline.paths import Home
+from tests.support import forked
+from tests.support.forked import Forked
 
 QUIET = {"MEX_EXTRACTION_QUIET_SECONDS": "0"}
 """Sessions count as finished at once: nothing is held back."""
@@ -104,6 +107,8 @@ def _stdin(stream: io.TextIOWrapper) -> Iterator[None]:
 
 
 def _process(arguments: tuple[str, ...], stdin: str | None, environment: dict[str, str]) -> Ran:
+    if stdin is None and forked.is_plain(environment):
+        return _forked(arguments, environment)
     done = subprocess.run(
         [sys.executable, "-m", "mex_pipeline", *arguments],
         input=stdin,
@@ -117,19 +122,24 @@ def _process(arguments: tuple[str, ...], stdin: str | None, environment: dict[st
     return Ran(done.returncode, done.stdout, done.stderr)
 
 
+def _forked(arguments: tuple[str, ...], environment: dict[str, str]) -> Ran:
+    with TemporaryFile() as out, TemporaryFile() as err:
+        process = Forked(forked.MEX, arguments, environment, out, err)
+        try:
+            code = process.wait(120)
+        finally:
+            process.kill()
+        return Ran(code, *(stream.seek(0) or stream.read().decode() for stream in (out, err)))
+
+
 @contextmanager
-def worker(*options: str, **environment: str) -> Iterator["subprocess.Popen[bytes]"]:
+def worker(*options: str, **environment: str) -> Iterator["Forked | subprocess.Popen[bytes]"]:
     """A worker process for this test's home, up when the block begins and gone when it ends.
 
     A command that is run while it is coming up would start another one, without these options and settings.
     """
-    process = subprocess.Popen(
-        [sys.executable, "-m", "mex_workers", "--idle-exit", "0", *options],
-        env=os.environ | QUIET | environment,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-    )
+    with Path(os.devnull).open("r+b") as nothing:
+        process = _worker(("--idle-exit", "0", *options), os.environ | QUIET | environment, nothing)
     lock = Home(Path(environment.get("MEX_HOME") or os.environ["MEX_HOME"])).run / "worker.lock"
     try:
         until(lambda: lease.is_held(lock) or process.poll() is not None)
@@ -137,10 +147,19 @@ def worker(*options: str, **environment: str) -> Iterator["subprocess.Popen[byte
     finally:
         process.terminate()
         try:
-            process.communicate(timeout=30)
+            process.wait(timeout=30)
         except subprocess.TimeoutExpired:
             process.kill()
-            process.communicate()
+            process.wait()
+
+
+def _worker(
+    options: tuple[str, ...], environment: dict[str, str], streams: BinaryIO
+) -> "Forked | subprocess.Popen[bytes]":
+    if forked.is_plain(environment):
+        return Forked(forked.WORKER, options, environment, streams, streams)
+    words = [sys.executable, "-m", "mex_workers", *options]
+    return subprocess.Popen(words, env=environment, stdin=streams, stdout=streams, stderr=streams)
 
 
 def until(condition: Callable[[], Any], seconds: float = 90) -> Any:
