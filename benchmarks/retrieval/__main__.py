@@ -1,0 +1,45 @@
+"""`python benchmarks/retrieval.py [--sets madial-zh,…] [--corpus FOLDER] [--limit N]`: the table of what is found."""
+
+import argparse
+from collections.abc import Callable
+from pathlib import Path
+
+from benchmarks.retrieval import madial
+from benchmarks.retrieval.corpus import CORPUS
+from benchmarks.retrieval.tally import CUTS, Baseline, Tally
+
+Set = Callable[[Path, int | None], tuple[list[Tally], tuple[Baseline, ...]]]
+
+
+def _madial(language: str) -> Set:
+    return lambda corpus, limit: ([madial.run(corpus, language, limit=limit)], madial.BASELINES[language])
+
+
+SETS: dict[str, Set] = {
+    "madial-zh": _madial("zh"),
+    "madial-en": _madial("en"),
+}
+
+
+def main() -> None:
+    """Print a table for each set: meX first, then what others find in it."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--sets", default=",".join(SETS), help="which sets, separated by commas")
+    parser.add_argument("--corpus", type=Path, default=CORPUS, help="the folder of the sets")
+    parser.add_argument("--limit", type=int, help="ask no more questions of a set than this")
+    given = parser.parse_args()
+    names = [*(f"R@{cut}" for cut in CUTS), "MRR"]
+    for name in given.sets.split(","):
+        tallies, baselines = SETS[name](given.corpus, given.limit)
+        print(
+            f"\n### {name}, {len(tallies[0].found)} questions\n\n| | {' | '.join(names)} |\n|---|{'---|' * len(names)}"
+        )
+        for label, means in [(f"**{one.name}**", one.means()) for one in tallies] + [
+            (one.name, one.means) for one in baselines
+        ]:
+            cells = (f"{means[key]:.3f}" if key in means else "" for key in names)
+            print(f"| {label} | {' | '.join(cells)} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()
