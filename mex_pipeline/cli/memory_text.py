@@ -22,6 +22,7 @@ def memory_lines(memory: Memory, schema: Schema, number: int | None = None) -> l
             ("forgotten", memory.forgotten_at),
             ("expired", memory.expires_at and memory.expires_at <= iso(SystemClock().now())),
             ("inferred", memory.is_ai_inferred),
+            ("pinned", memory.is_pinned),
         )
         if shown
     )

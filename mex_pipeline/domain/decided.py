@@ -42,6 +42,7 @@ def merged(memory: Memory, other: Memory, content: str, now: str) -> tuple[Memor
         expires_at=None if None in ends else max(end for end in ends if end is not None),
         times_seen=memory.times_seen + other.times_seen,
         last_seen_at=max(last_said(memory), last_said(other)),
+        is_pinned=memory.is_pinned or other.is_pinned,
     )
     return stays, replace(other, updated_at=now, forgotten_at=now, forgotten_reason=MERGED)
 

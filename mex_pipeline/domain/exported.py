@@ -166,7 +166,7 @@ MEMORIES = Section(
         "confidence": _one_of(Confidence), "evidence": _maybe(_text), "created_at": _time, "updated_at": _time,
         "forgotten_at": _maybe(_time), "forgotten_reason": _maybe(_text), "expires_at": _maybe(_time),
         "occurred_at": _maybe(_happened), "valid_from": _time, "valid_to": _maybe(_time), "times_seen": _times,
-        "last_seen_at": _maybe(_time),
+        "last_seen_at": _maybe(_time), "is_pinned": _flag,
     },
 )  # fmt: skip
 HISTORY = Section(
@@ -289,7 +289,13 @@ def read_memory(row: object) -> tuple[Memory, frozenset[str]]:
     if not isinstance(row, dict):
         raise InvalidInput("entry_not_object")
     made_at = row.get("created_at")
-    defaults = {"is_ai_inferred": False, "updated_at": made_at, "valid_from": made_at, "times_seen": 1}
+    defaults = {
+        "is_ai_inferred": False,
+        "updated_at": made_at,
+        "valid_from": made_at,
+        "times_seen": 1,
+        "is_pinned": False,
+    }
     whole = defaults | {"last_seen_at": row.get("valid_from", made_at)} | row
     values = read_row(MEMORIES, whole)
     values["confidence"] = Confidence(values["confidence"])

@@ -59,7 +59,8 @@ class Memory:
 
     Times are UTC ISO strings. `valid_from`/`valid_to` say when the value held (from the statement), `created_at` and
     `updated_at` when meX learned it (product B11). `occurred_at` says when it happened, as precisely as it is known
-    (product B4): a local date (YYYY, YYYY-MM, YYYY-MM-DD), or a UTC ISO moment when a time of day was given.
+    (product B4): a local date (YYYY, YYYY-MM, YYYY-MM-DD), or a UTC ISO moment when a time of day was given. What a person
+    has pinned stands first in profile and search, and is not condensed.
     """
 
     id: str
@@ -79,6 +80,7 @@ class Memory:
     occurred_at: str | None = None
     times_seen: int = 1
     last_seen_at: str | None = None
+    is_pinned: bool = False
 
     @property
     def slot(self) -> tuple[str, str] | None:

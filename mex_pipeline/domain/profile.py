@@ -59,8 +59,8 @@ def project(
 ) -> ProfileView:
     """Return the view of all memories active at `now` (UTC ISO) that fill a declared slot (seed 004 ADR-4, §6.2).
 
-    A unique slot shows one memory, a slot of many the best three or what its policy says: by confidence, then by
-    `updated_at`, then in the order given. `recent` are records newest first, of which `recent_limit` are shown
+    A unique slot shows one memory, a slot of many the best three or what its policy says: pinned ones first, then by
+    confidence, by `updated_at`, in the order given. `recent` are records newest first, of which `recent_limit` are shown
     (0: none). `topics` limits both. `earlier` maps the id of a memory to the confirmed content it stands in for
     (product C6). Raises InvalidSlot for a topic the schema does not have.
     """
@@ -94,8 +94,9 @@ def fit(view: ProfileView, max_tokens: int, language: Language) -> Fitted:
     """Return the view cut to `max_tokens`, 70 % for the slots and 30 % for the recent records, less a reserve.
 
     Of the slots those of low priority go first and those of high priority last, of one priority the least sure lines,
-    of equally sure ones the oldest; of the records the oldest (seed 004 §6.2). A line that alone is more than its share
-    goes before all others. Totals stay those of the store. The title always stays. One sort, no second rendering.
+    of equally sure ones the oldest; of the records the oldest (seed 004 §6.2); pinned ones go last. A line that alone
+    is more than its share goes before all others. Totals stay those of the store. The title always stays. One sort, no
+    second rendering.
     """
     body_tokens, recent_tokens = split(max_tokens)
     title = estimate_tokens(words(language).title)
@@ -130,8 +131,8 @@ def explain(
     ]
 
 
-def _rank(memory: Memory) -> tuple[float, str]:
-    return memory.confidence.weight, memory.updated_at
+def _rank(memory: Memory) -> tuple[bool, float, str]:
+    return memory.is_pinned, memory.confidence.weight, memory.updated_at
 
 
 def _lines(slot: Slot, memories: list[Memory], earlier: Mapping[str, str], now: str) -> list[Line]:
@@ -155,8 +156,13 @@ def _body_offers(view: ProfileView, language: Language) -> list[_Offer]:
             frame = {topic_view.topic.name: heading, slot_view.slot.path: hint}
             rank = slot_view.slot.policy.priority.rank
             offers.extend((rank, _Offer(line, _price(line, language), frame)) for line in slot_view.lines)
-    ranked = sorted(offers, key=lambda one: (one[0], *_rank(one[1].line.memory)), reverse=True)
+    ranked = sorted(offers, key=_priority, reverse=True)
     return [offer for _, offer in ranked]
+
+
+def _priority(offer: tuple[int, _Offer]) -> tuple[bool, int, bool, float, str]:
+    rank, memory = offer[0], offer[1].line.memory
+    return memory.is_pinned, rank, *_rank(memory)
 
 
 def _recent_offers(view: ProfileView, language: Language) -> list[_Offer]:

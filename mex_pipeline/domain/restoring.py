@@ -16,7 +16,7 @@ PUT_ASIDE = "imported-over"
 
 _LONGEST_FACT = 200
 
-_BOOKKEEPING = frozenset({"created_at", "updated_at", "times_seen", "last_seen_at"})
+_BOOKKEEPING = frozenset({"created_at", "updated_at", "times_seen", "last_seen_at", "is_pinned"})
 """Columns in which two states of a memory may differ and still say the same."""
 _STATE = tuple(column.name for column in fields(Memory) if column.name not in _BOOKKEEPING)
 

@@ -65,11 +65,13 @@ _ERRORS = {
     "review_": "review_",
     "undo_": "undo_",
     "compact_": "compact_",
+    "audit_": "audit_",
     "budget_": "budget_",
     "backfill_": "budget_",
+    "semantic_": "semantic_",
 }
 """Where the errors stand whose codes begin so."""
-_FILES = ("", "jobs_", "turns_", "audit_", "review_", "undo_", "compact_", "budget_", "errors_", "errors_llm_", "help_")
+_FILES = ("", "jobs_", "turns_", "audit_", "review_", "undo_", "compact_", "budget_", "semantic_", "errors_", "errors_llm_", "help_")
 
 
 def _file_of(name: str) -> str:
@@ -80,7 +82,7 @@ def _file_of(name: str) -> str:
         return "turns_"
     if family in _AUDIT:
         return "audit_"
-    if family in ("review", "undo", "budget", "compact"):
+    if family in ("review", "undo", "budget", "compact", "semantic"):
         return f"{family}_"
     if family == "discard" and rest.startswith("summary_"):
         return "compact_"
@@ -106,7 +108,7 @@ def render_code(code: str, params: dict[str, object]) -> tuple[str, str]:
     template = known.get(f"error.{code}")
     if template is None:
         return f"{code} {params or ''}".strip(), ""
-    facts = _Facts({key: _plain(value) for key, value in params.items()})
+    facts = _Facts({key: _plain(key, value) for key, value in params.items()})
     return template.format_map(facts), known.get(f"hint.{code}", "").format_map(facts)
 
 
@@ -115,5 +117,7 @@ class _Facts(dict[str, str]):
         return "?"
 
 
-def _plain(value: object) -> str:
+def _plain(name: str, value: object) -> str:
+    if name == "state" and knows(f"state.{value}"):
+        return text(f"state.{value}")
     return ", ".join(f"'{item}'" for item in value) if isinstance(value, list | tuple) else str(value)

@@ -11,7 +11,7 @@ TEXTS: dict[str, str] = {
     "hint.compact_needs_yes": "Look with --dry-run, then add --yes.",
     "error.compact_refused": "Nothing was condensed.",
     "hint.compact_refused": "`mex compact --dry-run` shows what would be sent.",
-    "error.compact_bad_age": "Not an age: {value}",
+    "error.compact_bad_age": "'{value}' is no age.",
     "hint.compact_bad_age": "Write 6m (months), 1y, 8w or 90d.",
     "discard.summary_too_few": "the summary stands for fewer than two records",
     "discard.summary_unknown_record": "the summary names a record that was not sent",

@@ -11,7 +11,7 @@ TEXTS: dict[str, str] = {
     "hint.compact_needs_yes": "先用 --dry-run 看看，再加 --yes。",
     "error.compact_refused": "没有压缩任何记录。",
     "hint.compact_refused": "`mex compact --dry-run` 可以看到将发送什么。",
-    "error.compact_bad_age": "不是有效的时间长度：{value}",
+    "error.compact_bad_age": "'{value}' 不是时间长度。",
     "hint.compact_bad_age": "写成 6m（月）、1y、8w 或 90d。",
     "discard.summary_too_few": "摘要对应的记录不足两条",
     "discard.summary_unknown_record": "摘要引用了不存在的记录",

@@ -31,7 +31,7 @@ TEXTS: dict[str, str] = {
     "hint.llm_unknown_model": "Choose another (mex config llm --model MODEL), or check the base URL: it often ends in /v1.",
     "error.llm_context_length": "The text is too long for the model {model}.",
     "hint.llm_context_length": "Lower extraction.chunk_tokens in config.yaml.",
-    "error.llm_bad_request": "The model's endpoint {endpoint} refused the request ({status}): {detail}",
+    "error.llm_bad_request": "The model's endpoint {endpoint} refused the request ({status}): {detail}.",
     "hint.llm_bad_request": "Check the model and the endpoint: mex config show",
     "error.llm_not_an_api": "{endpoint} answers, but not as an OpenAI-compatible API.",
     "hint.llm_not_an_api": "The base URL often ends in /v1: mex config llm --base-url URL",

@@ -31,7 +31,7 @@ TEXTS: dict[str, str] = {
     "hint.llm_unknown_model": "请换一个模型（mex config llm --model MODEL），或检查接口地址：通常以 /v1 结尾。",
     "error.llm_context_length": "文本超出了模型 {model} 的长度。",
     "hint.llm_context_length": "请调小 config.yaml 中的 extraction.chunk_tokens。",
-    "error.llm_bad_request": "模型端点 {endpoint} 拒绝了请求（{status}）：{detail}",
+    "error.llm_bad_request": "模型端点 {endpoint} 拒绝了请求（{status}）：{detail}。",
     "hint.llm_bad_request": "请检查模型与端点：mex config show",
     "error.llm_not_an_api": "{endpoint} 有应答，但不是 OpenAI 兼容接口。",
     "hint.llm_not_an_api": "接口地址通常以 /v1 结尾：mex config llm --base-url URL",

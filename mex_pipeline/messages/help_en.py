@@ -70,7 +70,7 @@ TEXTS: dict[str, str] = {
     "help.worker.status": "Whether a worker runs, and what waits.",
     "help.config": "Settings.",
     "help.config.llm": "Connect a model.",
-    "help.config.show": "Show the settings in use.",
+    "help.config.show": "Show the model's settings in use.",
     "help.review": "Decide what waits: inferences, near repeats, what is held or due.",
     "help.review.list": "What awaits review, newest first.",
     "help.review.approve": "Answer yes: confirm, make one of two, remember what was held back.",
@@ -205,4 +205,9 @@ TEXTS: dict[str, str] = {
     "help.compact_async": "Leave it to a worker and return at once.",
     "help.again_diff": "With --again: show what would change, and write nothing.",
     "help.again_model": "With --again: ask this model of the configured endpoint.",
+    "help.pin": "Put memories first in the profile and among the hits of a search.",
+    "help.pin_off": "Take the pins off again.",
+    "help.embed": "Make the vectors that search by meaning needs",
+    "help.embed_async": "Leave it to the worker and print the job's id",
+    "help.semantic": "Also find what is similar in meaning (semantic.enabled in config.yaml)",
 }

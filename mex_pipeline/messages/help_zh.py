@@ -70,7 +70,7 @@ TEXTS: dict[str, str] = {
     "help.worker.status": "查看工作进程与等待的任务。",
     "help.config": "设置。",
     "help.config.llm": "连接模型。",
-    "help.config.show": "查看当前设置。",
+    "help.config.show": "查看当前的模型设置。",
     "help.review": "处理待定内容：推断、近似、搁置、到期待核对。",
     "help.review.list": "列出待审查的内容，最新的在前。",
     "help.review.approve": "同意：确认、合并、记住被搁置的内容。",
@@ -205,4 +205,9 @@ TEXTS: dict[str, str] = {
     "help.compact_async": "交给后台处理，立即返回。",
     "help.again_diff": "与 --again 合用：只显示会有哪些变更，不写入。",
     "help.again_model": "与 --again 合用：改问同一接口的另一个模型。",
+    "help.pin": "把记忆置顶：在画像和搜索结果中排在最前。",
+    "help.pin_off": "取消置顶。",
+    "help.embed": "生成语义搜索所需的向量",
+    "help.embed_async": "交给工作进程，只打印任务 id",
+    "help.semantic": "也找意思相近的记忆（需在 config.yaml 开启 semantic.enabled）",
 }

@@ -8,13 +8,13 @@ from mex_pipeline.domain.candidate import Discarded
 from mex_pipeline.domain.conversation import Transcript, Turn
 from mex_pipeline.domain.job import Job
 from mex_pipeline.domain.memory import HistoryEntry, Memory, Source
-from mex_pipeline.services.jobs import ARCHIVE
+from mex_pipeline.services.jobs import ARCHIVE, EMBED
 
 # The original's twelve keys in its order, then ours.
 _MEMORY_KEYS = (
     "id", "topic", "sub_topic", "content", "is_ai_inferred", "confidence", "evidence", "created_at", "updated_at",
     "forgotten_at", "forgotten_reason", "expires_at", "occurred_at", "valid_from", "valid_to", "times_seen",
-    "last_seen_at",
+    "last_seen_at", "is_pinned",
 )  # fmt: skip
 _SOURCE_KEYS = (
     "agent", "session_id", "message_id", "role", "said_at", "quote", "quote_start", "quote_end", "verified", "project",
@@ -104,7 +104,7 @@ def job_plain(job: Job) -> dict[str, Any]:
 
 def _progress(job: Job) -> dict[str, Any] | None:
     """How far a job is; how many conversations an export holds is known at its end only."""
-    unit = "conversations" if job.kind == ARCHIVE else "chunks"
+    unit = {ARCHIVE: "conversations", EMBED: "memories"}.get(job.kind, "chunks")
     if job.progress_done is None or (job.progress_total is None and job.kind != ARCHIVE):
         return None
     return {"done": job.progress_done, "total": job.progress_total, "unit": unit, "note": job.progress_note}

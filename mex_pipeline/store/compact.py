@@ -10,13 +10,13 @@ from mex_pipeline.store.sql import Query
 
 
 def records(now: str) -> Query[Memory]:
-    """Every active record outside the profile but summaries of a compaction, in the order in which they were stored."""
+    """Every active record outside the profile but pinned ones and summaries of a compaction, oldest first."""
     summaries = (
         "SELECT substr(gone.forgotten_reason, length(value) + 1) FROM memories gone, json_each(:reasons) "
         "WHERE gone.forgotten_at IS NOT NULL AND substr(gone.forgotten_reason, 1, length(value)) = value"
     )
     return Query(
-        f"{SELECT} WHERE sub_topic IS NULL AND {ACTIVE} AND id NOT IN ({summaries}) ORDER BY seq",
+        f"{SELECT} WHERE sub_topic IS NULL AND is_pinned = 0 AND {ACTIVE} AND id NOT IN ({summaries}) ORDER BY seq",
         {"now": now, "reasons": json.dumps([*CONDENSED.values()])},
         decode,
     )

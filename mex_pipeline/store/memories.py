@@ -13,8 +13,9 @@ from mex_pipeline.store.tokens import segment
 COLUMNS = (
     "id", "topic", "sub_topic", "content", "is_ai_inferred", "confidence", "evidence", "created_at", "updated_at",
     "valid_from", "valid_to", "forgotten_at", "forgotten_reason", "expires_at", "occurred_at", "times_seen",
-    "last_seen_at",
+    "last_seen_at", "is_pinned",
 )  # fmt: skip
+_FLAGS = ("is_ai_inferred", "is_pinned")
 SELECT = "SELECT " + ", ".join(f"memories.{column}" for column in COLUMNS) + " FROM memories"
 ACTIVE = "forgotten_at IS NULL AND (expires_at IS NULL OR expires_at > :now)"
 
@@ -26,14 +27,14 @@ _UPDATE = f"UPDATE memories SET {', '.join(f'{column} = :{column}' for column in
 def decode(row: Row) -> Memory:
     """Return the memory of one row."""
     columns: dict[str, Any] = {column: row[column] for column in COLUMNS}
-    columns["is_ai_inferred"] = bool(columns["is_ai_inferred"])
+    columns |= {flag: bool(columns[flag]) for flag in _FLAGS}
     columns["confidence"] = Confidence(columns["confidence"])
     return Memory(**columns)
 
 
 def _values(memory: Memory) -> dict[str, Any]:
     derived = {"tokens": segment(memory.content), "sought": sought(memory.content)}
-    return asdict(memory) | {"is_ai_inferred": int(memory.is_ai_inferred)} | derived
+    return asdict(memory) | {flag: int(getattr(memory, flag)) for flag in _FLAGS} | derived
 
 
 def insert(memory: Memory) -> Statement:
@@ -101,11 +102,11 @@ def slot_memories(now: str) -> Query[Memory]:
 
 
 def recent_records(now: str, since: str, limit: int, topics: Iterable[str] | None) -> Query[Memory]:
-    """The newest active records created at or after `since`, newest first (seed 004 §6.2 step 4)."""
+    """The pinned active records, then the newest created at or after `since`, newest first (seed 004 §6.2 step 4)."""
     return Query(
-        f"{SELECT} WHERE sub_topic IS NULL AND created_at >= :since AND {ACTIVE} "
+        f"{SELECT} WHERE sub_topic IS NULL AND (created_at >= :since OR is_pinned = 1) AND {ACTIVE} "
         "AND (:topics IS NULL OR topic IN (SELECT value FROM json_each(:topics))) "
-        "ORDER BY created_at DESC, seq DESC LIMIT :limit",
+        "ORDER BY is_pinned DESC, created_at DESC, seq DESC LIMIT :limit",
         {"now": now, "since": since, "limit": limit, "topics": None if topics is None else json.dumps(list(topics))},
         decode,
     )

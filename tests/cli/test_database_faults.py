@@ -21,6 +21,7 @@ ID = "00000000-0000-4000-8000-000000000000"
 ARGUMENTS: dict[str, list[str]] = {
     "add": ["--content", "x"],
     "update": [ID, "--content", "x"],
+    "pin": [ID],
     "get": [ID],
     "search": ["x"],
     "history": [ID],

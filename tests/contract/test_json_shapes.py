@@ -72,6 +72,8 @@ class Tour:
         note = self._id("add", "--topic", "finance", "--content", "review the funds")
         yield "add", ("add", "--topic", "work", "--sub-topic", "tech_stack", "--content", "Python")
         yield "update", ("update", name, "--content", "Chen Xiaolin")
+        yield "pin", ("pin", name)
+        yield "unpin", ("pin", name, "--off")
         yield "list", ("list", "--topic", "basic_info")
         yield "search", ("search", "funds")
         yield "search_history", ("search", "Chen", "--history")

@@ -3,7 +3,7 @@
 `python -m tests.support.forked FD` is that one: what comes in through the socket FD names a program, and is answered with
 the id of its process and, when that has ended, with how. A worker that asks a model takes a second to load; this way it is
 there at once, and lives, is signalled and dies as it would otherwise. What is read while a program loads (`MEX_TEST_*`, the
-locale, the options of Python) does not reach a forked one: such a program has to be started (`is_plain`).
+locale, the options of Python, the language of the help) does not reach a forked one: such a program has to be started (`is_plain`).
 """
 
 import atexit
@@ -11,29 +11,27 @@ import gc
 import importlib
 import json
 import os
+import pkgutil
 import random
 import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, NoReturn
+
+from mex_pipeline import cli, messages
+from mex_pipeline.domain.wording import Language
 
 MEX, WORKER, MODEL = "mex_pipeline.cli.main", "mex_workers.__main__", "tests.support.model_server"
 """The modules that can be forked: each with a `main` that reads `sys.argv`."""
-_LOADED = (
-    MEX,
-    WORKER,
-    MODEL,
-    "mex_pipeline.cli.dispatch",
-    "mex_pipeline.llm.client",
-    "mex_pipeline.redaction.redact",
-    "typer",
-)
-"""All but the commands themselves, whose help is made in the language of the call when they are imported."""
+_LOADED = (MEX, WORKER, MODEL, "mex_pipeline.llm.client", "mex_pipeline.redaction.redact")
+LANGUAGE: Language = "en"
+"""What forked commands speak: they make their help when they are imported."""
 _READ_WHILE_LOADING = ("MEX_TEST_", "PYTHON", "LC_", "LANG")
 _ENVIRONMENT = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
 """What the process that forks is started with, whichever test is the first to need it."""
@@ -41,7 +39,7 @@ _ENVIRONMENT = {name: value for name, value in os.environ.items() if name != "PY
 
 def is_plain(environment: Mapping[str, str]) -> bool:
     """True when nothing in the environment needs a program that loads under it."""
-    return _early(environment) == _early(_ENVIRONMENT)
+    return _early(environment) == _early(_ENVIRONMENT) and environment.get("MEX_LANG") == LANGUAGE
 
 
 def _early(environment: Mapping[str, str]) -> dict[str, str]:
@@ -123,7 +121,9 @@ def _forger() -> socket.socket:
 
 def main() -> None:
     """Fork what is asked for until the socket is closed."""
-    for name in _LOADED:
+    messages.activate(LANGUAGE)
+    commands = (f"{cli.__name__}.{module.name}" for module in pkgutil.iter_modules(cli.__path__))
+    for name in (*_LOADED, *commands):
         importlib.import_module(name)
     gc.freeze()
     channel = socket.socket(fileno=int(sys.argv[1]))
@@ -178,7 +178,21 @@ def _become(request: dict[str, object], _: int, out: int, err: int) -> None:
     time.tzset()
     random.seed()
     sys.argv = [str(program.__file__), *request["arguments"]]  # type: ignore[misc]
-    program.main()
+    try:
+        program.main()
+    except SystemExit as left:
+        if isinstance(left.code, int):
+            _leave(left.code)
+        raise
+
+
+def _leave(code: int) -> NoReturn:
+    """End as the interpreter does, but for taking a thousand modules apart, which takes longer than a short command."""
+    threading._shutdown()
+    atexit._run_exitfuncs()
+    for stream in (sys.stdout, sys.stderr):
+        stream.flush()
+    os._exit(code)
 
 
 if __name__ == "__main__":

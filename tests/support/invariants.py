@@ -77,7 +77,7 @@ def _state(text: str | None) -> dict[str, Any] | None:
     if text is None:
         return None
     state = json.loads(text)
-    return {name: int(state[name]) if name == "is_ai_inferred" else state[name] for name in COLUMNS}
+    return {name: int(state[name]) if name.startswith("is_") else state[name] for name in COLUMNS}
 
 
 def check_queue(home: Path) -> None:

@@ -44,7 +44,7 @@ class Ran:
 
 _IN_PROCESS = {
     ("doctor",), ("schema",), ("audit",),
-    ("add",), ("update",), ("get",), ("list",), ("search",), ("profile",), ("stats",), ("init",), ("transcript",),
+    ("add",), ("update",), ("pin",), ("get",), ("list",), ("search",), ("profile",), ("stats",), ("init",), ("transcript",),
     ("extract",), ("compact",), ("config", "llm"), ("config", "show"), ("jobs", "list"), ("jobs", "show"), ("worker", "status"),
     ("forget",), ("restore",), ("gc",), ("move",), ("undo",), ("log",),
     ("export",), ("import",), ("backup",), ("clear",),
@@ -107,7 +107,7 @@ def _stdin(stream: io.TextIOWrapper) -> Iterator[None]:
 
 
 def _process(arguments: tuple[str, ...], stdin: str | None, environment: dict[str, str]) -> Ran:
-    if stdin is None and forked.is_plain(environment):
+    if stdin is None and "--lang" not in " ".join(arguments) and forked.is_plain(environment):
         return _forked(arguments, environment)
     done = subprocess.run(
         [sys.executable, "-m", "mex_pipeline", *arguments],

@@ -6,7 +6,7 @@ DROP TRIGGER memories_ad;
 DROP TRIGGER memories_au;
 DROP TABLE memories_fts;
 
-ALTER TABLE memories ADD COLUMN pinned INTEGER NOT NULL DEFAULT 0 CHECK (pinned IN (0, 1));  -- a person wants it first
+ALTER TABLE memories ADD COLUMN is_pinned INTEGER NOT NULL DEFAULT 0 CHECK (is_pinned IN (0, 1));  -- a person wants it first
 ALTER TABLE memories ADD COLUMN sought TEXT NOT NULL DEFAULT '';   -- the content as its parts are compared with words
 UPDATE memories SET sought = sought(content);
 
@@ -34,6 +34,8 @@ WHEN old.tokens <> new.tokens OR old.sought <> new.sought BEGIN
   INSERT INTO memories_fts (rowid, tokens) VALUES (new.seq, new.tokens);
   INSERT INTO memories_grams (memories_grams, rowid, sought) VALUES ('delete', old.seq, old.sought);
   INSERT INTO memories_grams (rowid, sought) VALUES (new.seq, new.sought);
+END;
+CREATE TRIGGER memories_reworded AFTER UPDATE OF content ON memories WHEN old.content <> new.content BEGIN
   DELETE FROM embeddings WHERE seq = new.seq;
 END;
 
@@ -69,4 +71,4 @@ CREATE TABLE embeddings (                            -- filled by a job, dropped
   scale  REAL NOT NULL,                              -- a component is its int8 value times this
   vector BLOB NOT NULL
 );
-CREATE INDEX memories_pinned ON memories (seq) WHERE pinned = 1;
+CREATE INDEX memories_pinned ON memories (seq) WHERE is_pinned = 1;

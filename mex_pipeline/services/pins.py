@@ -1,0 +1,31 @@
+"""Pinning: what a person wants first, in the profile and among the hits of a search."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from mex_pipeline.app import App
+from mex_pipeline.clock import iso
+from mex_pipeline.domain.memory import Actor, Event, Memory
+from mex_pipeline.errors import InvalidInput
+from mex_pipeline.services.memories import find
+from mex_pipeline.store import changes, history, memories
+
+
+def pin(app: App, identifiers: Sequence[str], *, is_pinned: bool, actor: Actor = Actor.USER) -> list[Memory]:
+    """Pin memories, or take their pins off, all or none; return them as they are now.
+
+    One that is so already stays as it is. Raises NotFound, InvalidInput("memory_forgotten").
+    """
+    now = iso(app.clock.now())
+    with app.db.transaction() as tx:
+        found = {memory.id: memory for memory in (find(app, one) for one in identifiers)}
+        gone = next((one for one in found.values() if one.forgotten_at is not None), None)
+        if gone is not None:
+            raise InvalidInput("memory_forgotten", id=gone.id)
+        for before in found.values():
+            if before.is_pinned is is_pinned:
+                continue
+            after = found[before.id] = replace(before, is_pinned=is_pinned, updated_at=now)
+            line = changes.entry(Event.UPDATE, before, after, actor=actor, now=now)
+            tx.run(memories.replace_row(after), history.append(line))
+    return list(found.values())
