@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from mex_pipeline.domain.wording import Language
     from mex_pipeline.paths import Home
     from mex_pipeline.services.compactor import Compactor
+    from mex_pipeline.services.embedder import Embedder
     from mex_pipeline.services.extractor import Extractor
     from mex_pipeline.services.gate import Gate
     from mex_pipeline.settings import Settings
@@ -44,10 +45,10 @@ class App(OpenHome):
     notices: tuple[Notice, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class AsyncApp:
+class AsyncApp(NamedTuple):
     """The same for the extraction pipeline, with the extractor that serves (a model or the built-in rules) and the gate
-    that its calls pass. `compactor` is there for a compaction alone, and None without a model."""
+    that its calls pass. `compactor` is there for a compaction alone, and None without a model; `embedder` for a job that
+    makes vectors, and None while semantic search is off."""
 
     home: Home
     settings: Settings
@@ -58,3 +59,4 @@ class AsyncApp:
     extractor: Extractor
     calls: Gate
     compactor: Compactor | None = None
+    embedder: Embedder | None = None

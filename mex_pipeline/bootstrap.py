@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from contextlib import AsyncExitStack, asynccontextmanager, closing, contextmanager
-from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -17,15 +16,17 @@ from mex_pipeline.services import opening
 from mex_pipeline.store.database import Database
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
+    from collections.abc import AsyncIterator, Iterator, Sequence
     from pathlib import Path
 
     from mex_pipeline.domain.job import Job
     from mex_pipeline.domain.schema import Notice, Schema
+    from mex_pipeline.domain.vector import Vector
     from mex_pipeline.domain.wording import Language
     from mex_pipeline.llm.probe import Trial
     from mex_pipeline.services.asking import Asker
     from mex_pipeline.services.compactor import Compactor
+    from mex_pipeline.services.embedder import Embedder
     from mex_pipeline.services.extractor import Extractor
     from mex_pipeline.services.gate import Gate
     from mex_pipeline.services.heartbeat import Runs
@@ -55,11 +56,11 @@ def open_app(language: Language) -> Iterator[App]:
 
 def load_schema(home: Home) -> tuple[Schema, tuple[Notice, ...]]:
     """Return the home's schema and its notices; raises InvalidInput naming the file and the place that is wrong."""
-    from mex_pipeline import yaml_file
+    from mex_pipeline import yaml_cache
     from mex_pipeline.domain.schema import parse
 
     try:
-        return parse(yaml_file.load(home.schema))
+        return yaml_cache.load(home.schema, home.kept_schema, parse)
     except MexError as error:
         error.params.setdefault("file", str(home.schema))
         raise
@@ -113,7 +114,7 @@ def try_model(llm: LLMSettings, timeout: float) -> Trial:
 @asynccontextmanager
 async def open_async_app(home: Home, job_id: str) -> AsyncIterator[AsyncApp]:
     """Open the home for one job, with the extractor that its kind and the settings ask for."""
-    from mex_pipeline.services.jobs import COMPACT, RESTORE
+    from mex_pipeline.services.jobs import COMPACT, EMBED, RESTORE
     from mex_pipeline.store import jobs
     from mex_pipeline.store.async_database import AsyncDatabase
 
@@ -124,13 +125,14 @@ async def open_async_app(home: Home, job_id: str) -> AsyncIterator[AsyncApp]:
     try:
         job = await database.first(jobs.one(job_id))
         found = _asked_of(found, job)
-        needs_model = job is not None and job.kind not in (RESTORE, COMPACT)
+        needs_model = job is not None and job.kind not in (RESTORE, COMPACT, EMBED)
         extractor = await _extractor(found, schema, language, database) if needs_model else _rules(schema)
         condenses = job is not None and job.kind == COMPACT
         compactor = await _compactor(found, language, database) if condenses else None
+        embedder = open_embedder(found) if job is not None and job.kind == EMBED else None
         facts = (home, found, schema, database, SystemClock(), language, extractor, _calls(found.llm))
         try:
-            yield AsyncApp(*facts, compactor=compactor)
+            yield AsyncApp(*facts, compactor=compactor, embedder=embedder)
         finally:
             await extractor.aclose()
             if compactor is not None:
@@ -139,10 +141,42 @@ async def open_async_app(home: Home, job_id: str) -> AsyncIterator[AsyncApp]:
         await database.close()
 
 
+def open_embedder(found: Settings) -> Embedder | None:
+    """Return what makes vectors, by the settings; None while semantic search is off. Nothing is loaded or asked yet.
+
+    Raises InvalidInput for an address or key that no request can be made with.
+    """
+    semantic = found.semantic
+    if not semantic.enabled:
+        return None
+    if not semantic.is_remote:
+        from mex_pipeline.embedding.local import LocalModel
+
+        return LocalModel()
+    from mex_pipeline.llm.embeddings import RemoteModel
+
+    return RemoteModel(
+        base_url=semantic.base_url,
+        api_key=semantic.key(os.environ),
+        model=semantic.model,
+        query_prefix=semantic.query_prefix,
+        passage_prefix=semantic.passage_prefix,
+        max_retries=found.llm.max_retries,
+        retry_base_seconds=found.llm.retry_base_seconds,
+    )
+
+
+def likeness(question: Sequence[float], vectors: Sequence[Vector]) -> list[float]:
+    """Return how much like a question each vector is (embedding/likeness.py)."""
+    from mex_pipeline.embedding.likeness import likeness as compared
+
+    return compared(question, vectors)
+
+
 def _asked_of(found: Settings, job: Job | None) -> Settings:
     """The settings with the model that a job names, if it names one (`mex extract --again --model`)."""
     model = job.payload.get("model") if job is not None else None
-    return found if model is None else replace(found, llm=replace(found.llm, model=model))
+    return found if model is None else found._replace(llm=found.llm._replace(model=model))
 
 
 async def _extractor(found: Settings, schema: Schema, language: Language, database: AsyncDatabase) -> Extractor:

@@ -8,7 +8,7 @@ from typing import Protocol
 from mex_pipeline import faults
 from mex_pipeline.errors import InvalidInput
 
-_SPAN = re.compile(r"(\d{1,6})([smhdw])")
+_SPAN = r"(\d{1,6})([smhdw])"
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
 
@@ -75,7 +75,7 @@ def to_local(stored: str) -> str:
 
 def parse_span(text: str) -> timedelta:
     """Return the length of `7d`, `12h`, `3w`, `15m`, `2s`; raises InvalidInput for anything else."""
-    match = _SPAN.fullmatch(text.strip())
+    match = re.fullmatch(_SPAN, text.strip())
     if match is None:
         raise InvalidInput("bad_span", value=text)
     return timedelta(**{_UNITS[match[2]]: int(match[1])})
@@ -107,7 +107,7 @@ def local_midnight(moment: datetime, days: int = 0) -> datetime:
 
 def parse_moment(text: str, now: datetime, *, end_of_day: bool = False) -> datetime:
     """Return the moment of `--since`/`--until`: a local date, a date-time, or a span back from `now` (product G2)."""
-    if _SPAN.fullmatch(text.strip()):
+    if re.fullmatch(_SPAN, text.strip()):
         try:
             return now - parse_span(text)
         except OverflowError as error:

@@ -149,3 +149,12 @@ class LeaseLost(MexError):
     """The job was taken over while this process worked on it; nothing of this run is written."""
 
     code = "lease_lost"
+
+
+def as_written(value: object) -> str:
+    """Return a value of a settings file as its YAML has it, for who has to find it there: `null`, `true`, `[work, 3]`."""
+    return f"[{', '.join(map(_scalar, value))}]" if isinstance(value, list) else _scalar(value)
+
+
+def _scalar(value: object) -> str:
+    return "null" if value is None else str(value).lower() if isinstance(value, bool) else str(value)

@@ -1,9 +1,8 @@
 """Where a home keeps what: `$MEX_HOME`, default `~/.mex`, folders 0700, files 0600 (product A2)."""
 
 import os
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Self
+from typing import NamedTuple, Self
 
 from mex_pipeline.errors import ExternalError, InvalidInput
 
@@ -12,8 +11,7 @@ PRIVATE_FILE = 0o600
 _BOM = b"\xef\xbb\xbf"
 
 
-@dataclass(frozen=True, slots=True)
-class Home:
+class Home(NamedTuple):
     """One home folder and the places inside it."""
 
     root: Path
@@ -46,8 +44,13 @@ class Home:
 
     @property
     def run(self) -> Path:
-        """Lock files of live processes."""
+        """Lock files of live processes, and what can be made anew."""
         return self.root / "run"
+
+    @property
+    def kept_schema(self) -> Path:
+        """What schema.yaml holds, as JSON (yaml_cache.py): disposable."""
+        return self.run / "schema.json"
 
     @property
     def logs(self) -> Path:

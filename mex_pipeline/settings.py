@@ -1,27 +1,22 @@
 """Settings: environment > config.yaml > defaults (product A5). `config/config.yaml` documents every one of them."""
 
-from __future__ import annotations
-
-import dataclasses
 import os
 import re
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from collections.abc import Collection, Mapping
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mex_pipeline import plain_yaml
 from mex_pipeline.clock import parse_span
-from mex_pipeline.errors import InvalidInput, NotConfigured
+from mex_pipeline.errors import InvalidInput, NotConfigured, as_written
 from mex_pipeline.paths import read_text
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
-    from pathlib import Path
-
     from mex_pipeline.domain.wording import Language
 
 
-@dataclass(frozen=True, slots=True)
-class LLMSettings:
+class LLMSettings(NamedTuple):
     """The model's endpoint (seed 004 §9)."""
 
     base_url: str = ""
@@ -55,8 +50,28 @@ class LLMSettings:
         return hashlib.sha256(identity.encode("utf-8", "replace")).hexdigest()[:12]
 
 
-@dataclass(frozen=True, slots=True)
-class BudgetSettings:
+class SemanticSettings(NamedTuple):
+    """Search by meaning (product F6): the model that makes vectors, `local` or a name at `base_url` and the prefixes it wants."""
+
+    enabled: bool = False
+    model: str = "local"
+    base_url: str = ""
+    api_key: str = ""
+    api_key_env: str = ""
+    query_prefix: str = ""
+    passage_prefix: str = ""
+
+    @property
+    def is_remote(self) -> bool:
+        """True when texts leave this process to become vectors."""
+        return self.model != "local"
+
+    def key(self, environment: Mapping[str, str]) -> str:
+        """Return the key: the variable named by `api_key_env` wins when it is set (product G6)."""
+        return (environment.get(self.api_key_env, "") if self.api_key_env else "") or self.api_key
+
+
+class BudgetSettings(NamedTuple):
     """What a model may cost in tokens (product C10); 0 is no cap.
 
     `daily_tokens` of all calls since local midnight, `job_tokens` of one job over all its attempts, `job_input_tokens`
@@ -73,8 +88,7 @@ class BudgetSettings:
         return bool(self.daily_tokens or self.job_tokens)
 
 
-@dataclass(frozen=True, slots=True)
-class ExtractionSettings:
+class ExtractionSettings(NamedTuple):
     """How conversations are cut for the model."""
 
     chunk_tokens: int = 6000
@@ -82,8 +96,7 @@ class ExtractionSettings:
     quiet_seconds: int = 60
 
 
-@dataclass(frozen=True, slots=True)
-class KeepSettings:
+class KeepSettings(NamedTuple):
     """What of the conversations stays in mex.db (product B10): which turns, one of KEEP_TURNS."""
 
     turns: str = "evidence"
@@ -92,15 +105,13 @@ class KeepSettings:
 KEEP_TURNS = ("evidence", "user", "all", "none")
 
 
-@dataclass(frozen=True, slots=True)
-class PrivacySettings:
+class PrivacySettings(NamedTuple):
     """What is taken out of the text that a model sees (product F2)."""
 
     redact_secrets: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class ProfileSettings:
+class ProfileSettings(NamedTuple):
     """How much `mex profile` prints."""
 
     max_tokens: int = 3000
@@ -108,8 +119,7 @@ class ProfileSettings:
     recent_limit: int = 5
 
 
-@dataclass(frozen=True, slots=True)
-class ViewSettings:
+class ViewSettings(NamedTuple):
     """A view: what `mex profile --view NAME` shows. No topics: all; a number that is None: as in `profile`."""
 
     topics: tuple[str, ...] = ()
@@ -119,8 +129,7 @@ class ViewSettings:
     include_sensitive: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class WorkerSettings:
+class WorkerSettings(NamedTuple):
     """The worker process."""
 
     autostart: bool = True
@@ -138,8 +147,7 @@ def idle_seconds(text: str) -> float | None:
     return None if text.strip() == "0" else parse_span(text).total_seconds()
 
 
-@dataclass(frozen=True, slots=True)
-class QueueSettings:
+class QueueSettings(NamedTuple):
     """What carries the wake-ups: the file queue.db, or with `url` a Redis server."""
 
     url: str = ""
@@ -183,20 +191,20 @@ def concealed(url: str) -> str:
     return f"{found['scheme']}://{found['host']}{found['port'] or ''}{found['db'] or ''}"
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
+class Settings(NamedTuple):
     """Everything a user may set."""
 
-    language: Language | None = None
-    llm: LLMSettings = field(default_factory=LLMSettings)
-    budget: BudgetSettings = field(default_factory=BudgetSettings)
-    extraction: ExtractionSettings = field(default_factory=ExtractionSettings)
-    keep: KeepSettings = field(default_factory=KeepSettings)
-    privacy: PrivacySettings = field(default_factory=PrivacySettings)
-    profile: ProfileSettings = field(default_factory=ProfileSettings)
-    worker: WorkerSettings = field(default_factory=WorkerSettings)
-    queue: QueueSettings = field(default_factory=QueueSettings)
-    views: Mapping[str, ViewSettings] = field(default_factory=dict)
+    language: "Language | None" = None
+    llm: LLMSettings = LLMSettings()
+    semantic: SemanticSettings = SemanticSettings()
+    budget: BudgetSettings = BudgetSettings()
+    extraction: ExtractionSettings = ExtractionSettings()
+    keep: KeepSettings = KeepSettings()
+    privacy: PrivacySettings = PrivacySettings()
+    profile: ProfileSettings = ProfileSettings()
+    worker: WorkerSettings = WorkerSettings()
+    queue: QueueSettings = QueueSettings()
+    views: Mapping[str, ViewSettings] = {}
 
 
 _MINIMUM = {
@@ -211,12 +219,8 @@ def load(path: Path, environment: Mapping[str, str] = os.environ) -> Settings:
 
     Raises InvalidInput naming file, line and key for an unknown key or a value that does not fit.
     """
-    data = _read(path) if path.exists() else None
-    if data is None:
-        data = {}
-    if not isinstance(data, dict):
-        raise InvalidInput("config_not_a_mapping", path=str(path))
-    sections = {one.name: one for one in dataclasses.fields(Settings) if one.name not in ("language", "views")}
+    data = _read(path)
+    sections = {name: one for name, one in Settings()._asdict().items() if name not in ("language", "views")}
     values: dict[str, Any] = {}
     for key in data:
         if key not in sections and key not in ("language", "views"):
@@ -225,17 +229,28 @@ def load(path: Path, environment: Mapping[str, str] = os.environ) -> Settings:
         given = data.get(name)
         if given is not None and not isinstance(given, dict):
             raise _fault("config_not_a_section", path, name)
-        factory = section.default_factory
-        assert factory is not dataclasses.MISSING
-        values[name] = _section(type(factory()), given or {}, path, name, environment)
+        values[name] = _section(type(section), given or {}, path, name, environment)
     language = data.get("language") or None
     if language not in (None, "zh", "en"):
-        raise _fault("config_bad_value", path, "language", value=str(language), expected="zh, en")
+        raise _fault("config_bad_value", path, "language", value=as_written(language), expected="zh, en")
     return Settings(language=language, views=_views(data.get("views"), path), **values)
 
 
-def _read(path: Path) -> Any:
-    text = read_text(path)
+def language_of(path: Path) -> object:
+    """Return what the file says of the language, right or wrong; nothing else in it is looked at. Raises InvalidInput."""
+    return _read(path).get("language")
+
+
+def _read(path: Path) -> dict[Any, Any]:
+    data = _parsed(read_text(path), path) if path.exists() else None
+    if data is not None and not isinstance(data, dict):
+        raise InvalidInput("config_not_a_mapping", path=str(path))
+    return data or {}
+
+
+@lru_cache(maxsize=1)
+def _parsed(text: str, path: Path) -> Any:
+    """What the text says: a command asks for the language, and then for all of it."""
     data = plain_yaml.parse(text)
     if data is not None:
         return data
@@ -245,17 +260,17 @@ def _read(path: Path) -> Any:
 
 
 def _section(kind: type[Any], given: dict[str, Any], path: Path, section: str, environment: Mapping[str, str]) -> Any:
-    fields = {one.name: one for one in dataclasses.fields(kind)}
+    fields = kind()._asdict()
     for key in given:
         if key not in fields:
             raise _fault("config_unknown_key", path, section, str(key), known=", ".join(fields))
     values: dict[str, Any] = {}
-    for name, one in fields.items():
+    for name, default in fields.items():
         variable = f"MEX_{section}_{name}".upper()
         if variable in environment:
-            values[name] = _from_environment(variable, environment[variable], type(one.default), name)
+            values[name] = _from_environment(variable, environment[variable], type(default), name)
         elif given.get(name) is not None:
-            values[name] = _from_file(given[name], type(one.default), path, section, name)
+            values[name] = _from_file(given[name], type(default), path, section, name)
     return kind(**values)
 
 
@@ -272,7 +287,9 @@ def _views(given: Any, path: Path) -> dict[str, ViewSettings]:
         raise _fault("config_not_a_section", path, "views")
     for name in given:
         if not isinstance(name, str) or re.fullmatch(_VIEW_NAME, name) is None:
-            raise _fault("config_bad_value", path, "views", str(name), value=str(name), expected=_VIEW_NAME)
+            raise _fault(
+                "config_bad_value", path, "views", str(name), value=as_written(name), expected="a-z, 0-9, -, _"
+            )
     return {name: _view(name, one, path) for name, one in given.items()}
 
 
@@ -294,9 +311,7 @@ def _view(view: str, given: Any, path: Path) -> ViewSettings:
 
 def _topics(value: Any, path: Path, view: str) -> tuple[str, ...]:
     if not isinstance(value, list) or not value or not all(isinstance(one, str) for one in value):
-        raise _fault(
-            "config_bad_value", path, "views", view, "topics", value=str(value), expected="[work, interaction]"
-        )
+        raise _fault("config_bad_value", path, "views", view, "topics", value=as_written(value), expected="[TOPIC, …]")
     return tuple(value)
 
 
@@ -347,7 +362,7 @@ def _in_range(name: str, value: Any) -> bool:
 
 
 def _shown(name: str, value: Any) -> str:
-    return concealed(str(value)) if name == "url" else str(value)
+    return concealed(str(value)) if name == "url" else as_written(value)
 
 
 def _expected(kind: type[Any], name: str) -> str:

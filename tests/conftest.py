@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.support import extent
 from tests.support.model_server import ModelServer, running
 from tests.support.program import mex
 
@@ -17,6 +18,11 @@ _AGENT_MARKS = ("CLAUDECODE", "OPENCODE", "GEMINI_CLI")
 def pytest_addoption(parser: pytest.Parser) -> None:
     """`--nightly` runs what takes minutes as well."""
     parser.addoption("--nightly", action="store_true", help="run the tests marked nightly too")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Properties are tried more often by night."""
+    extent.begin(nightly=config.getoption("--nightly"))
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from mex_pipeline import plain_yaml, yaml_file
 from mex_pipeline.errors import MexError
 from mex_pipeline.resources import shipped
+from tests.support.extent import tries
 from tests.support.program import mex
 
 KEYS = st.sampled_from(["llm", "model", "worker", "on", "null", "Model", "a-b", "1", '"llm"', "<<", "? x", "- x"])
@@ -36,7 +37,7 @@ def by_yaml(text: str) -> object:
         return error.code
 
 
-@settings(max_examples=1500, deadline=None)
+@settings(max_examples=tries(1500), deadline=None)
 @given(lines=st.lists(LINES, max_size=5))
 @example(lines=["llm:", "", "  model: a", "worker: # none", "llm: b"])
 def test_what_it_reads_is_what_yaml_reads(lines: list[str]) -> None:
@@ -48,7 +49,7 @@ def test_what_it_reads_is_what_yaml_reads(lines: list[str]) -> None:
         assert repr(mine) == repr(theirs), "1 is not 1.0, nor true"
 
 
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=tries(600), deadline=None)
 @given(value=VALUES)
 def test_a_single_value_is_what_yaml_reads(value: str) -> None:
     text = f"llm:\n  model: {value}\n"

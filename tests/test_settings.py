@@ -1,6 +1,5 @@
 """Settings: environment > config.yaml > defaults, and faults by file, line and key (product A5, C9, G6)."""
 
-import dataclasses
 from pathlib import Path
 from typing import Any
 
@@ -8,14 +7,10 @@ import pytest
 import yaml
 
 from mex_pipeline import settings
-from mex_pipeline.errors import InvalidInput, NotConfigured
+from mex_pipeline.errors import InvalidInput, NotConfigured, as_written
 from mex_pipeline.settings import LLMSettings, Settings
 
-SECTIONS = {
-    one.name: type(getattr(Settings(), one.name))
-    for one in dataclasses.fields(Settings)
-    if one.name not in ("language", "views")
-}
+SECTIONS = {name: type(section) for name, section in Settings()._asdict().items() if name not in ("language", "views")}
 OTHER: dict[type, Any] = {bool: False, int: 777, float: 7.5, str: "7m"}
 """A value of each type that is no default and fits every setting of the type, but for those that are looked at closely."""
 OTHER_URL = "redis://other:1/2"
@@ -39,7 +34,7 @@ def fails(file: Path, text: str, **environment: str) -> InvalidInput:
 
 
 def every_setting() -> list[tuple[str, str]]:
-    return [(section, one.name) for section, kind in SECTIONS.items() for one in dataclasses.fields(kind)]
+    return [(section, name) for section, kind in SECTIONS.items() for name in kind._fields]
 
 
 @pytest.mark.parametrize(
@@ -111,7 +106,7 @@ def test_product_a5_a_fault_names_file_line_and_key(file: Path, text: str, code:
 
 def test_product_a5_a_fault_tells_what_would_fit(file: Path) -> None:
     assert fails(file, "langauge: zh\n").params["known"] == (
-        "language, llm, budget, extraction, keep, privacy, profile, worker, queue, views"
+        "language, llm, semantic, budget, extraction, keep, privacy, profile, worker, queue, views"
     )
     assert "max_tokens, recent_days, recent_limit" in fails(file, "profile:\n  days: 1\n").params["known"]
     assert fails(file, "worker:\n  threads: 0\n").params["expected"] == "int ≥ 1"
@@ -260,3 +255,23 @@ def test_a_queue_url_that_cannot_be_used_is_told_without_what_may_be_secret(file
     if isinstance(url, str):
         error = fails(file, "", MEX_QUEUE_URL=url)
         assert (error.code, error.params["name"], error.params["value"]) == ("env_bad_value", "MEX_QUEUE_URL", shown)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("worker:\n  threads: true\n", "true"),
+        ("views:\n  work:\n    topics:\n", "null"),
+        ("language: [zh, 3]\n", "[zh, 3]"),
+    ],
+)
+def test_a_value_that_does_not_fit_is_told_as_it_stands_in_the_file(file: Path, text: str, value: str) -> None:
+    assert fails(file, text).params["value"] == value
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(None, "null"), (True, "true"), (["工作", 3, None], "[工作, 3, null]"), ("90 天", "90 天"), (1.5, "1.5")],
+)
+def test_a_value_of_a_settings_file_is_told_as_it_stands_there(value: object, text: str) -> None:
+    assert as_written(value) == text

@@ -4,7 +4,7 @@ import argparse
 from collections.abc import Callable
 from pathlib import Path
 
-from benchmarks.retrieval import madial
+from benchmarks.retrieval import locomo, madial
 from benchmarks.retrieval.corpus import CORPUS
 from benchmarks.retrieval.tally import CUTS, Baseline, Tally
 
@@ -18,6 +18,7 @@ def _madial(language: str) -> Set:
 SETS: dict[str, Set] = {
     "madial-zh": _madial("zh"),
     "madial-en": _madial("en"),
+    "locomo-turns": lambda corpus, limit: ([locomo.run(corpus, limit=limit)], locomo.BASELINES),
 }
 
 

@@ -33,6 +33,12 @@ def remember(contents: Sequence[str], language: str) -> list[str]:
         return [memories.add(app, content=content).id for content in contents]
 
 
+def embed() -> None:
+    """Turn search by meaning on, with the model of the extra, and make the vector of every memory."""
+    os.environ |= {"MEX_SEMANTIC_ENABLED": "true", "MEX_WORKER_AUTOSTART": "false"}
+    mex("embed")
+
+
 def mex(*arguments: str) -> Any:
     """Run a command with `--json` and return what it printed; raises RuntimeError when it fails."""
     out = TextIOWrapper(BytesIO(), encoding="utf-8", write_through=True)

@@ -36,6 +36,8 @@ def run(corpus: Path, language: str, *options: str, limit: int | None = None) ->
     numbers, events = _memories(corpus, language)
     with asking.home():
         known = dict(zip(asking.remember(events, language), numbers, strict=True))
+        if "--semantic" in options:
+            asking.embed()
         for query, gold in list(questions(corpus, language))[:limit]:
             hits = asking.mex("search", *options, "--limit", "20", "--", query)
             tally.add(gold & set(numbers), [known[one] for one in asking.ids(hits)])

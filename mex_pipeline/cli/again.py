@@ -2,6 +2,7 @@
 
 from mex_pipeline.cli import jobs as jobs_cli
 from mex_pipeline.cli import output
+from mex_pipeline.cli.backfill import sent_lines
 from mex_pipeline.cli.enqueue import require_subject
 from mex_pipeline.cli.options import session, t
 from mex_pipeline.domain.job import Trigger
@@ -28,7 +29,8 @@ def extract_again(
         asked = again.with_options(app, asked, is_preview=is_preview, model=model)
         if dry_run:
             shown = again.estimated(app, asked)
-            output.emit(shown.to_plain() | {"conversations": 1}, [t("budget.estimate", **shown.to_plain())])
+            lines = [t("budget.estimate", **shown.to_plain()), *sent_lines(app, shown)]
+            output.emit(shown.to_plain() | {"conversations": 1}, lines)
             return
         trigger = Trigger.COMMAND if in_background else Trigger.FOREGROUND
         job, merged = jobs.submit(app, asked, trigger=trigger)

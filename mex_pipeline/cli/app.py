@@ -9,7 +9,7 @@ import typer
 import typer.main
 
 from mex_pipeline import __version__
-from mex_pipeline.cli import output
+from mex_pipeline.cli import declared, output
 from mex_pipeline.cli.help import Command, Commands, Root
 from mex_pipeline.cli.options import JsonOption, LangOption, t
 from mex_pipeline.cli.usage import UsageError, refused
@@ -40,10 +40,11 @@ _COMMANDS: dict[str, str | dict[str, str]] = {
     "add": "memory:add",
     "update": "memory:update",
     "pin": "pin:pin",
-    "get": "memory:get",
-    "list": "memory:list_memories",
-    "search": "query:search",
-    "profile": "query:profile",
+    "get": "quick:get",
+    "list": "quick:list",
+    "search": "quick:search",
+    "profile": "quick:profile",
+    "related": "related:related",
     "source": "turns:source",
     "history": "history:history",
     "diff": "history:changed",
@@ -82,7 +83,9 @@ _COMMANDS: dict[str, str | dict[str, str]] = {
     },
     "config": {"llm": "model:config_llm", "show": "admin:config_show"},
 }  # fmt: skip
-"""Every command: the module below `cli` and the function, in the order of the help; "" is what a group does by itself."""
+"""Every command: the module below `cli` and the function, in the order of the help; "" is what a group does by itself.
+
+What `quick` reads without Typer is declared there."""
 
 _CARE = "job_care:"
 """Commands that are needed now and then: not in the help of their group, but in `mex help all`."""
@@ -160,5 +163,7 @@ def _group(name: str, verbs: Mapping[str, str]) -> typer.Typer:
 
 def _function(found: str) -> Callable[..., None]:
     module, name = found.split(":")
+    if module == "quick":
+        return declared.command(name)
     function: Callable[..., None] = getattr(import_module(f"mex_pipeline.cli.{module}"), name)
     return function

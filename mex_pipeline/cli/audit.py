@@ -12,7 +12,7 @@ from mex_pipeline.domain.memory import Confidence
 from mex_pipeline.errors import InvalidInput, UserError
 from mex_pipeline.services import audit as service
 from mex_pipeline.services import audit_fix, audit_secrets
-from mex_pipeline.services.search import MAX_NUMBER
+from mex_pipeline.services.bounds import MAX_NUMBER
 
 _EXAMPLES = 2
 _LONGEST = 60

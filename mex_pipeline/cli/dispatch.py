@@ -65,6 +65,11 @@ def _command(arguments: Sequence[str]) -> object:
 
         if enqueue.carried_out(arguments):
             return 0
+    else:
+        from mex_pipeline.cli import quick  # noqa: PLC0415 - a request for a job does not need it
+
+        if quick.carried_out(arguments):
+            return 0
     # Help texts are made when the commands are imported, so the language has to be known before.
     from mex_pipeline.cli.app import call  # noqa: PLC0415
 
@@ -95,8 +100,9 @@ def _wished(arguments: Sequence[str]) -> str | None:
 
 def _language(wish: str | None) -> Language:
     """`--lang` > `MEX_LANG` > `config.language` > locale (product A4)."""
-    said, configured = os.environ.get("MEX_LANG"), None
+    said = os.environ.get("MEX_LANG")
+    configured: object = None
     if not {wish, said} & {"zh", "en"}:
         with suppress(MexError, OSError):  # the command that opens the home says what is wrong
-            configured = settings.load(Home.from_environment().config).language
-    return messages.choose(wish, said, configured)
+            configured = settings.language_of(Home.from_environment().config)
+    return messages.choose(wish, said, configured if isinstance(configured, str) else None)

@@ -9,6 +9,7 @@ import typer
 from mex_pipeline import messages
 from mex_pipeline.app import App
 from mex_pipeline.cli import memory_text, output
+from mex_pipeline.cli.change_text import pin_mark
 from mex_pipeline.cli.options import JsonOption, LangOption, session, t
 from mex_pipeline.clock import to_local
 from mex_pipeline.domain.memory import HistoryEntry, Memory
@@ -49,7 +50,7 @@ def _entry_lines(app: App, entry: HistoryEntry) -> Iterator[str]:
         t("label.nothing") if content is None else _one_line(render(slot, content, messages.active()))
         for content in (entry.old_content, entry.new_content)
     )
-    yield f"{to_local(entry.created_at)}  {t(f'event.{entry.event}')} {t(f'actor.{entry.actor}')}  {old} → {new}"
+    yield f"{to_local(entry.created_at)}  {t(f'event.{entry.event}')} {t(f'actor.{entry.actor}')}  {old} → {new}{pin_mark(entry)}"
     if entry.job_id:
         yield output.Painted((f"   {t('label.job', id=entry.job_id)}", output.FAINT))
     if entry.evidence:

@@ -54,7 +54,9 @@ def stats(
 
 
 def _stats_lines(found: JobStats) -> list[str]:
-    endings = ", ".join(f"{t(f'outcome.{name}')} {number}" for name, number in found.outcomes.items())
+    # Previews are skipped jobs too, and there was something to read.
+    texts = {name: t("stats.job_skipped" if name == "skipped" else f"outcome.{name}") for name in found.outcomes}
+    endings = ", ".join(f"{texts[name]} {number}" for name, number in found.outcomes.items())
     attempts = "—" if found.attempts_per_success is None else f"{found.attempts_per_success:g}"
     return [
         t("stats.jobs_since", when=to_local(found.since), counts=job_view.state_counts(found.states)),

@@ -14,7 +14,7 @@ from mex_pipeline.domain.structured import render
 from mex_pipeline.services import children, job_control, jobs, workers
 from mex_pipeline.services.files import key_of
 from mex_pipeline.services.job_control import Batch
-from mex_pipeline.services.results import job_plain
+from mex_pipeline.services.job_results import job_plain
 
 _LOOKS = {
     JobState.SUCCEEDED: output.GREEN,
@@ -70,8 +70,12 @@ def source(job: Job) -> str:
     """Return what a job reads: a file, a session of a file, a conversation of an export, or a text; of an undo what it undid."""
     if "path" in job.payload:
         return str(key_of(job.payload))
+    if job.payload.get("source"):
+        return str(job.payload["source"])  # a session read again that is gone from there
     if job.kind == jobs.UNDO:
         return undo_text.shortened(job.payload["jobs"])
+    if job.kind == jobs.EMBED:
+        return t("semantic.source")
     if job.kind == jobs.COMPACT:
         return job.payload["topic"] or t("label.all_records")
     if "session" in job.payload:
@@ -86,6 +90,8 @@ def _counts(job: Job) -> str:
         return _restored(job.result)
     if job.kind == jobs.UNDO:
         return t("undo.counts", **undo_text.counts(job.result))
+    if job.kind == jobs.EMBED:
+        return _embedded(job.result)
     if job.kind == jobs.ARCHIVE:
         return t("label.conversations", count=job.result["conversations"])
     return t("label.counts", **{key: len(job.result.get(key, [])) for key in ("added", "updated", "discarded")})
@@ -96,9 +102,13 @@ def _restored(result: dict[str, Any]) -> str:
     return t("done.imported", imported=result["imported"], skipped=result["skipped"], conflicts=conflicts)
 
 
+def _embedded(result: dict[str, Any]) -> str:
+    return t("semantic.made", count=result["embedded"], model=result["usage"]["model"])
+
+
 def _why(job: Job) -> str:
     """How a job ended, or what it waits for."""
-    if job.kind in (jobs.RESTORE, jobs.ARCHIVE, jobs.UNDO) and job.state is JobState.SUCCEEDED:
+    if job.kind in (jobs.RESTORE, jobs.ARCHIVE, jobs.UNDO, jobs.EMBED) and job.state is JobState.SUCCEEDED:
         return ""  # its counts say it
     if job.reason in OVER_BUDGET and job.last_error:
         told = job.last_error["params"]
@@ -114,14 +124,14 @@ def lines(app: App, job: Job) -> list[str]:
     if not job.state.is_final:
         shown += [_stage(app, job), *held(app, [job])]
     if job.progress_total and not job.state.is_final and job.kind != jobs.ARCHIVE:
-        shown.append(t("note.progress", done=job.progress_done or 0, total=job.progress_total))
+        said = "semantic.progress" if job.kind == jobs.EMBED else "note.progress"
+        shown.append(t(said, done=job.progress_done or 0, total=job.progress_total))
     if job.coalesced:
         shown.append(t("note.merged", count=job.coalesced))
     if job.batch_id:
         shown.append(t("label.batch", id=job.batch_id))
     if job.state is not JobState.SUCCEEDED and job.last_error:
-        what, hint = messages.render_code(job.last_error["code"], job.last_error["params"])
-        shown.append(t("label.last_error", text=output.joined(what, hint)))
+        shown.append(t("label.last_error", text=output.joined(*failure(job))))
     if job.state is not JobState.SUCCEEDED and job.attempt:
         shown.append(t("note.attempts", attempt=job.attempt, most=job.max_attempts))
     if job.state.is_waiting and job.reason != jobs.CHILDREN and job.available_at > millis(app.clock.now()):
@@ -130,6 +140,14 @@ def lines(app: App, job: Job) -> list[str]:
         return shown + summary(app, job)
     spent = jobs.tokens(app.db, job)
     return shown + ([t("note.spent", **spent)] if spent["calls"] else [])
+
+
+def failure(job: Job) -> tuple[str, str]:
+    """Return (what happened last, what to do) for a job with an error; the endpoint of vectors has settings of its own."""
+    error = job.last_error or {}
+    what, hint = messages.render_code(error["code"], error["params"])
+    is_of_vectors = job.kind == jobs.EMBED and error["code"].startswith("llm_")
+    return what, t("semantic.endpoint") if is_of_vectors else hint
 
 
 def _stage(app: App, job: Job) -> str:
@@ -150,6 +168,8 @@ def _stage(app: App, job: Job) -> str:
 def _running_stage(job: Job) -> str:
     if job.kind in (jobs.RESTORE, jobs.ARCHIVE):
         return "stage.restoring" if job.kind == jobs.RESTORE else "stage.handing_out"
+    if job.kind == jobs.EMBED:
+        return "stage.embedding"
     if job.progress_note is None or job.progress_total is None:
         return "stage.reading"
     return "stage.writing" if job.progress_done == job.progress_total else "stage.asking"
@@ -170,6 +190,8 @@ def summary(app: App, job: Job) -> list[str]:
             return _archive_summary(app, job)
         case jobs.UNDO:
             return undo_text.lines(app, result)
+        case jobs.EMBED:
+            return [t(f"skipped.{job.reason}")] if job.reason else [_embedded(result)] if result else []
         case _:
             return _extracted(app, job, result)
 

@@ -7,7 +7,6 @@ from typing import Annotated
 
 import typer
 
-from mex_pipeline import messages
 from mex_pipeline.app import App
 from mex_pipeline.cli import enqueue, job_view, output, progress, reasons, run_here
 from mex_pipeline.cli.job_view import code_of
@@ -327,7 +326,7 @@ def _complain(app: App, job: Job, rest: str | None) -> None:
     if held:
         code, what = "job_paused", reasons.pause_text(held[0])
     elif error:
-        what, hint = messages.render_code(code, error["params"])
+        what, hint = job_view.failure(job)
     else:
         what = t(
             "note.job_stands", id=job.id, state=t(f"state.{job.state}"), why=reasons.reason_text(job.reason) or "—"

@@ -7,6 +7,7 @@ import typer
 from mex_pipeline import messages
 from mex_pipeline.app import App
 from mex_pipeline.cli import output
+from mex_pipeline.cli.change_text import pin_mark
 from mex_pipeline.cli.options import ByOption, JsonOption, LangOption, TopicOption, session, t
 from mex_pipeline.clock import to_local
 from mex_pipeline.domain.memory import Actor
@@ -60,7 +61,7 @@ def _values(app: App, logged: Logged) -> str:
     if old is None and new is None:
         return "—"
     if old == new:
-        return _cut(app, logged, old)
+        return _cut(app, logged, old) + pin_mark(logged.line)
     return f"{_cut(app, logged, old)} → {_cut(app, logged, new)}"
 
 

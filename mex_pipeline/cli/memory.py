@@ -1,4 +1,4 @@
-"""`mex add`, `mex update`, `mex get`, `mex list`."""
+"""`mex add`, `mex update`."""
 
 from typing import Annotated
 
@@ -8,10 +8,8 @@ from mex_pipeline.app import App
 from mex_pipeline.cli import memory_text, output
 from mex_pipeline.cli.options import (
     ByOption,
-    ForgottenOption,
     JsonOption,
     LangOption,
-    ProjectOption,
     SubTopicOption,
     TopicOption,
     session,
@@ -19,9 +17,8 @@ from mex_pipeline.cli.options import (
     writer,
 )
 from mex_pipeline.domain.memory import Confidence, Memory
-from mex_pipeline.errors import InvalidInput
 from mex_pipeline.services import hygiene, memories, refusing
-from mex_pipeline.services.results import history_plain, memory_plain, source_plain
+from mex_pipeline.services.results import memory_plain
 
 
 def add(
@@ -105,54 +102,3 @@ def _note_hygiene(content: str | None, memory: Memory) -> None:
         output.note(t("note.secret_stored", kinds=", ".join(stored)))
     if replaced := hygiene.replaced_in(content, memory.content):
         output.note(t("note.secret_replaced", kinds=", ".join(replaced)))
-
-
-def get(
-    identifier: Annotated[str, typer.Argument(metavar="ID", help=t("help.id"))],
-    as_json: JsonOption = False,
-    lang: LangOption = None,
-) -> None:
-    with session() as app:
-        memory, sources, history = memories.get(app, identifier)
-    # Always JSON (seed 004 §5.1, product G16).
-    output.json_value(
-        memory_plain(memory)
-        | {"sources": [source_plain(one) for one in sources], "history": [history_plain(one) for one in history]}
-    )
-
-
-def list_memories(
-    topic: TopicOption = None,
-    sub_topic: SubTopicOption = None,
-    include_forgotten: ForgottenOption = False,
-    project: ProjectOption = None,
-    limit: Annotated[int | None, typer.Option("--limit", help=t("help.page"))] = None,
-    offset: Annotated[int, typer.Option("--offset", help=t("help.offset"))] = 0,
-    everything: Annotated[bool, typer.Option("--all", help=t("help.all"))] = False,
-    as_json: JsonOption = False,
-    lang: LangOption = None,
-) -> None:
-    if everything and limit:
-        raise InvalidInput("all_with_limit")
-    unlimited = everything or (limit is None and output.wants_json())
-    with session() as app:
-        page = memories.page(
-            app,
-            topic=topic,
-            sub_topic=sub_topic,
-            include_forgotten=include_forgotten,
-            project=project,
-            limit=None if unlimited else 10 if limit is None else limit,
-            offset=offset,
-        )
-        lines = [
-            line
-            for number, memory in enumerate(page.memories, offset + 1)
-            for line in memory_text.memory_lines(memory, app.schema, number)
-        ]
-    shown = offset + len(page.memories)
-    if not page.memories:
-        lines = [t("note.list_empty")]
-    elif shown < page.total:
-        lines.append(t("note.list_more", first=offset + 1, last=shown, total=page.total, left=page.total - shown))
-    output.emit([memory_plain(memory) for memory in page.memories], lines)

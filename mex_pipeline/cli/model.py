@@ -2,7 +2,6 @@
 
 import os
 import sys
-from dataclasses import replace
 from typing import Annotated, Any
 
 import typer
@@ -53,7 +52,7 @@ def config_llm(
                 model=model,
             )
             if is_asked and provider and PRESETS[provider].needs_key and not changed.key(os.environ):
-                changed = replace(with_key(app, PRESETS[provider], changed.base_url), model=changed.model)
+                changed = with_key(app, PRESETS[provider], changed.base_url)._replace(model=changed.model)
         if is_asked and (is_bare or not changed.model):
             changed = ask_model(changed)
         if not changed.model:
@@ -111,11 +110,11 @@ def with_key(app: App, preset: Preset, base_url: str) -> LLMSettings:
     """Return the endpoint with a key: from the provider's variable when it is set, else typed unseen, else the kept one."""
     found = setup.endpoint(app.home, app.settings, base_url=base_url)
     if os.environ.get(preset.key_env) and ask.confirm(t("ask.use_variable", name=preset.key_env)):
-        return replace(found, api_key="", api_key_env=preset.key_env)
+        return found._replace(api_key="", api_key_env=preset.key_env)
     if preset.base_url and not preset.needs_key:
         return found
     key = ask.secret(t("ask.api_key"))
-    return replace(found, api_key=key, api_key_env="") if key else found
+    return found._replace(api_key=key, api_key_env="") if key else found
 
 
 def ask_model(found: LLMSettings) -> LLMSettings:
@@ -127,11 +126,11 @@ def ask_model(found: LLMSettings) -> LLMSettings:
         output.note(output.joined(*messages.render(error)))
         names = list(suggested)
     if not names:
-        return replace(found, model=ask.line(t("ask.model"), found.model))
+        return found._replace(model=ask.line(t("ask.model"), found.model))
     first = next((name for name in (found.model, *suggested) if name in names), names[0])
     choices = [*((name, name) for name in names), (t("ask.other_model"), "")]
     picked = ask.choose(t("ask.model"), choices, names.index(first))
-    return replace(found, model=picked or ask.line(t("ask.model"), found.model))
+    return found._replace(model=picked or ask.line(t("ask.model"), found.model))
 
 
 def preset_models(base_url: str) -> tuple[str, ...]:

@@ -98,17 +98,17 @@ def note(text: str) -> None:
 
 def _drawn(text: str, stream: TextIO) -> str:
     """Return a line for a stream: its text made safe first, the colours around it after (product E3)."""
-    if not isinstance(text, Painted) or not _has_colours(stream):
+    if not isinstance(text, Painted) or not has_colours(stream):
         return visible(text)
     return "".join(
         f"\x1b[{look}m{visible(part)}\x1b[0m" if look and part else visible(part) for part, look in text.parts
     )
 
 
-def _has_colours(stream: TextIO) -> bool:
+def has_colours(stream: TextIO | None = None) -> bool:
     """True for a terminal that says what it is and a person who did not turn colours off (https://no-color.org)."""
     named = os.environ.get("TERM", "dumb") != "dumb"
-    return named and stream.isatty() and not os.environ.get("NO_COLOR") and not _Style.as_json
+    return named and (stream or sys.stdout).isatty() and not os.environ.get("NO_COLOR") and not _Style.as_json
 
 
 def visible(text: str) -> str:

@@ -1,7 +1,6 @@
 """The model's step of `mex setup`: choose, say where words will go, list models, try one, write the settings."""
 
 import os
-from dataclasses import replace
 from typing import Literal
 
 from mex_pipeline import bootstrap
@@ -51,9 +50,9 @@ def _from_options(run: Run) -> LLMSettings:
     )
     variable = PRESETS[given.provider].key_env if given.provider else ""
     if os.environ.get(variable) and not (found.api_key or found.api_key_env):
-        found = replace(found, api_key_env=variable)
+        found = found._replace(api_key_env=variable)
     run.tell(_destination(found))
-    return found if found.model else replace(found, model=_suggested(found))
+    return found if found.model else found._replace(model=_suggested(found))
 
 
 def _suggested(found: LLMSettings) -> str:
@@ -172,7 +171,7 @@ def _write(run: Run, found: LLMSettings) -> None:
 
 
 def _disconnect(run: Run) -> None:
-    nothing = replace(run.app.settings.llm, base_url="", api_key="", api_key_env="", model="")
+    nothing = run.app.settings.llm._replace(base_url="", api_key="", api_key_env="", model="")
     service.write_llm(run.app.home, nothing)
     _report(run, nothing)
 

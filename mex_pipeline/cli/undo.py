@@ -20,7 +20,7 @@ def undo(
     with session() as app:
         done = service.undo(app, identifier, dry_run=dry_run, actor=actor)
         lines = undo_text.lines(app, done.result, dry_run=dry_run)
-    if done.job is not None:
+    if done.job is not None and undo_text.counts(done.result)["put_back"]:
         lines.append(t("undo.back", id=done.job.id))
     output.emit(done.to_plain() | {"dry_run": dry_run}, lines)
     if not done.changes_anything:

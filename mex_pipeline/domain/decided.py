@@ -107,5 +107,6 @@ def accepted(
         occurred_at=candidate.occurred_at,
         expires_at=schema.policy_of(candidate.topic, candidate.sub_topic).expiry(now),
         last_seen_at=valid_from,
+        is_pinned=before is not None and before.is_pinned,
     )
     return Add(after, candidate.source) if before is None else Revise(before, after, candidate.source)

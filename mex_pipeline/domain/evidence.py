@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 from mex_pipeline.domain.candidate import Action, Candidate
 from mex_pipeline.domain.conversation import Chunk, Turn
+from mex_pipeline.domain.coverage import COVERED, changes_language, coverage
 from mex_pipeline.domain.likeness import bare
 from mex_pipeline.domain.memory import Confidence, Source
 from mex_pipeline.domain.rules import at_most
@@ -28,6 +29,22 @@ _LEAD_IN = re.compile(
 )
 _CJK = re.compile(f"[{CJK}]")
 _DATE = re.compile(r"[0-9]{4}(?:[-/.年][0-9]{1,2}(?:[-/.月][0-9]{1,2})?)?[年月日]?(?:t?[0-9:]+z?)?")
+
+
+_NO = re.compile(
+    r"\W*(?:(?:no|nope|nah|wrong|incorrect)\b(?!\s+(?:problem|worries|doubt|need|one))|not\b(?!\s+(?:bad|only|just))"
+    r"|(?:i|we)\s+(?:do|did|am|was|are|have)(?:n['’]t|\s+not)\b"
+    r"|不(?!错|客气|过|仅|止|但|光|好意思|用谢)|没(?!错|问题|关系|事|想到)|错了|并不|并非|非也)",
+    re.IGNORECASE,
+)
+_STATED = re.compile(r"我(?:们|现在|目前|已经)?(?:在|是|住|叫|用|姓|做|养|爱|喜欢)")
+"""What the assistant may have put into another language."""
+
+_HEARD = re.compile(
+    r"\W*(?:(?:ok|okay|thanks?|thank\s+you|thx|cool|great|nice|perfect|got\s+it|i\s+see|hm+|good|so\s+much|a\s+lot"
+    r"|谢谢你?|多谢|好的?|嗯|哦|知道了|明白了?|收到|了解|辛苦了)\W*)+",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,13 +96,33 @@ def verify(candidate: Candidate, chunk: Chunk, origin: Origin) -> Candidate:
 
 
 def rests_on_assistant(candidate: Candidate, chunk: Chunk, origin: Origin) -> bool:
-    """True when the words the candidate rests on are the assistant's and not the user's: no evidence at all (F1)."""
+    """True when the words the candidate rests on are the assistant's and not the user's: no evidence at all (F1).
+
+    Nor is it when the user's words are no more than thanks for them, or a no to them.
+    """
     turns = [*chunk.context, *chunk.turns]
     named = next((turn for number, turn, _ in chunk.numbered if number == candidate.turn), None)
     ordered = _search_order(turns, named, origin)
     users = [turn for turn in ordered if _is_users(turn, origin)]
     others = [turn for turn in ordered if not _is_users(turn, origin)]
-    return next(_hits(candidate, users), None) is None and next(_hits(candidate, others), None) is not None
+    if next(_hits(candidate, users), None) is None:
+        return next(_hits(candidate, others), None) is not None
+    return _is_put_in_the_mouth(candidate, users, others)
+
+
+def _is_put_in_the_mouth(candidate: Candidate, users: list[Turn], others: list[Turn]) -> bool:
+    """True for a value that only the assistant said, to which the user said no, or nothing, though it was no question."""
+    source = candidate.source
+    reply = next((turn.text for turn in users if source and turn.key == source.message_key), None)
+    told = [turn.text for turn in others if coverage(candidate.content, turn.text) >= COVERED]
+    if reply is None or not told or candidate.action is Action.RETIRE:
+        return False
+    if changes_language(candidate.content, reply) and _STATED.search(reply):
+        return False
+    if any(coverage(candidate.content, turn.text) for turn in users):
+        return False
+    is_asked = any("?" in text or "？" in text for text in told)
+    return _NO.match(reply) is not None or (_HEARD.fullmatch(reply) is not None and not is_asked)
 
 
 def is_echo(

@@ -18,10 +18,16 @@ def folded(text: str) -> str:
     return normalize("NFC", normalize("NFD", unified).translate(_LATIN_MARKS))
 
 
+END = "\x1f"
+"""Ends each form of a text in `sought`: nobody looks for it."""
+
+
 def sought(text: str) -> str:
     """Return what any part of `text` is looked for in: its folded form, and the text itself where that is more than case.
 
-    Folded, characters may melt into one (`ｶﾞ`, an accent behind its letter); as it stands, each is still there.
+    Folded, characters may melt into one (`ｶﾞ`, an accent behind its letter); as it stands, each is still there. Two ends
+    make the last character, too, the first of three: so the index of threes knows every character.
     """
     unified = folded(text)
-    return unified if unified == text.casefold() else f"{unified}\n{text}"
+    forms = (unified,) if unified == text.casefold() else (unified, text)
+    return END.join(forms) + END + END

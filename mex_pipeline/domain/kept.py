@@ -1,9 +1,13 @@
 """Which turns of a conversation are kept, and where a turn that is kept later stands among the others (product B10)."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 
 from mex_pipeline.domain.conversation import Turn
+from mex_pipeline.errors import InvalidInput
+
+_SHORTEST = 8
+"""Characters that a shortened session id has at least, as every other id (product B9)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,3 +96,20 @@ def _runs(keys: Sequence[str], known: Mapping[str, int]) -> Iterator[tuple[list[
         behind = max(behind, known.get(key, behind))
     if run:
         yield run, None
+
+
+def matching(given: str, known: Set[tuple[str, str]], option: str) -> tuple[str, str]:
+    """Return the (agent, session) of `known` that is meant: by the session's id itself, or the only one that begins so.
+
+    Raises InvalidInput: `session_unknown`, `session_ambiguous` (`session`), and `session_of_several` (`session`, `agents`,
+    `option`, which tells them apart) when sessions of several agents are called so.
+    """
+    names = {name for _, name in known}
+    found = {given} & names or {name for name in names if len(given) >= _SHORTEST and name.startswith(given)}
+    if len(found) != 1:
+        raise InvalidInput("session_ambiguous" if found else "session_unknown", session=given)
+    (session,) = found
+    agents = sorted(agent for agent, name in known if name == session)
+    if len(agents) > 1:
+        raise InvalidInput("session_of_several", session=session, agents=", ".join(agents), option=option)
+    return agents[0], session

@@ -5,12 +5,12 @@ Days are local days, so that what follows from a policy changes at midnight only
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from enum import StrEnum
+from typing import NamedTuple
 
 from mex_pipeline.domain.memory import Confidence, Memory
-from mex_pipeline.errors import InvalidInput
+from mex_pipeline.errors import InvalidInput, as_written
 
 SHOWN = 3
 """How many memories of a slot of many are shown where the schema says nothing else (seed 004 §6.2)."""
@@ -19,7 +19,7 @@ MOST_DAYS, MOST_ITEMS = 36_500, 1_000
 KEYS = ("ttl", "review_every", "sensitive", "priority", "max_items")
 """The keys of a slot in schema.yaml that are policies."""
 
-_SPAN = re.compile(r"([1-9][0-9]{0,5})([dw])", re.ASCII)
+_SPAN = r"([1-9][0-9]{0,5})([dw])"
 _DAYS = {"d": 1, "w": 7}
 
 
@@ -36,8 +36,7 @@ class Priority(StrEnum):
         return (Priority.LOW, Priority.NORMAL, Priority.HIGH).index(self)
 
 
-@dataclass(frozen=True, slots=True)
-class Policy:
+class Policy(NamedTuple):
     """What holds for the values of one slot; without a declaration nothing does. `ttl` and `review_every` are days."""
 
     ttl: int | None = None
@@ -134,10 +133,10 @@ def _span(entry: Mapping[str, object], key: str, path: str) -> int | None:
     if key not in entry:
         return None
     value = entry[key]
-    found = _SPAN.fullmatch(value) if isinstance(value, str) else None
+    found = re.fullmatch(_SPAN, value) if isinstance(value, str) else None
     days = int(found[1]) * _DAYS[found[2]] if found else 0
     if not 1 <= days <= MOST_DAYS:
-        raise InvalidInput("schema_bad_span", path=f"{path}.{key}", value=str(value))
+        raise InvalidInput("schema_bad_span", path=f"{path}.{key}", value=as_written(value))
     return days
 
 
@@ -145,7 +144,7 @@ def _priority(entry: Mapping[str, object], path: str) -> Priority:
     value = entry.get("priority", Priority.NORMAL)
     if not isinstance(value, str) or value not in list(Priority):
         known = [str(one) for one in Priority]
-        raise InvalidInput("schema_bad_priority", path=f"{path}.priority", value=str(value), known=known)
+        raise InvalidInput("schema_bad_priority", path=f"{path}.priority", value=as_written(value), known=known)
     return Priority(value)
 
 
@@ -154,5 +153,5 @@ def _count(entry: Mapping[str, object], path: str) -> int | None:
         return None
     value = entry["max_items"]
     if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= MOST_ITEMS:
-        raise InvalidInput("schema_bad_count", path=f"{path}.max_items", value=str(value), most=MOST_ITEMS)
+        raise InvalidInput("schema_bad_count", path=f"{path}.max_items", value=as_written(value), most=MOST_ITEMS)
     return value

@@ -2,7 +2,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from mex_pipeline.domain.budget import estimate_tokens, split
 from mex_pipeline.domain.memory import Memory
@@ -15,8 +15,7 @@ RECENT_LIMIT = 5
 """How many recent records the profile shows by default (product G5)."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Offer:
+class _Offer(NamedTuple):
     """A line with its price in tokens and the prices of what has to stand around it, by what they are for."""
 
     line: Line
@@ -27,24 +26,35 @@ class _Offer:
 def withhold(
     schema: Schema, memories: Iterable[Memory], topics: Collection[str] | None = None
 ) -> tuple[list[Memory], list[Withheld]]:
-    """Return the memories of places that are not sensitive, in the order given, and how many others there are.
-
-    Of the others those in `topics` are counted, place by place in the order of the schema: a topic's slots, what of it
-    has no declared slot, its records.
-    """
+    """Return the memories of places that are not sensitive, in the order given, and how many others there are."""
     shown: list[Memory] = []
     counts: Counter[tuple[str, str | None]] = Counter()
     for memory in memories:
         if not schema.is_sensitive(memory.topic, memory.sub_topic):
             shown.append(memory)
-        elif memory.topic and (topics is None or memory.topic in topics):
+        elif memory.topic:
             counts[memory.topic, memory.sub_topic] += 1
-    withheld = []
+    return shown, withheld(schema, counts, topics)
+
+
+def withheld(
+    schema: Schema, counts: Mapping[tuple[str, str | None], int], topics: Collection[str] | None = None
+) -> list[Withheld]:
+    """Return what is left out of the memories that places hold, by (topic, sub_topic or None for its records).
+
+    Of the sensitive places those in `topics`, in the order of the schema: a topic's slots, what of it has no declared
+    slot, its records.
+    """
+    found = []
     for topic in schema.topics.values():
+        if topics is not None and topic.name not in topics:
+            continue
         undeclared = sorted(name for place, name in counts if place == topic.name and name and name not in topic.slots)
         places = ((topic.name, name) for name in (*topic.slots, *undeclared, None))
-        withheld += [Withheld(*place, counts[place]) for place in places if place in counts]
-    return shown, withheld
+        found += [
+            Withheld(*place, counts[place]) for place in places if place in counts and schema.is_sensitive(*place)
+        ]
+    return found
 
 
 def project(
@@ -56,13 +66,15 @@ def project(
     recent: Iterable[Memory] = (),
     recent_limit: int = RECENT_LIMIT,
     earlier: Mapping[str, str] | None = None,
+    totals: Mapping[tuple[str, str], int] | None = None,
 ) -> ProfileView:
     """Return the view of all memories active at `now` (UTC ISO) that fill a declared slot (seed 004 ADR-4, §6.2).
 
     A unique slot shows one memory, a slot of many the best three or what its policy says: pinned ones first, then by
     confidence, by `updated_at`, in the order given. `recent` are records newest first, of which `recent_limit` are shown
     (0: none). `topics` limits both. `earlier` maps the id of a memory to the confirmed content it stands in for
-    (product C6). Raises InvalidSlot for a topic the schema does not have.
+    (product C6), `totals` tells how many a slot holds where `memories` are but its best. Raises InvalidSlot for a
+    topic the schema does not have.
     """
     for topic in topics or ():
         schema.locate(topic, None)
@@ -79,7 +91,12 @@ def project(
             (slot, held[slot.topic, slot.name]) for slot in entry.slots.values() if (slot.topic, slot.name) in held
         ]
         if slots:
-            shown = [_slot_view(slot, _lines(slot, rows, earlier or {}, now), cut) for slot, rows in slots]
+            shown = [
+                _slot_view(
+                    slot, _lines(slot, rows, earlier or {}, now), cut, (totals or {}).get((slot.topic, slot.name))
+                )
+                for slot, rows in slots
+            ]
             views.append(TopicView(entry, tuple(shown)))
     records = [
         Line(memory)
@@ -102,8 +119,7 @@ def fit(view: ProfileView, max_tokens: int, language: Language) -> Fitted:
     title = estimate_tokens(words(language).title)
     body, body_cut, body_spent = _take(_body_offers(view, language), body_tokens - title)
     recent, recent_cut, recent_spent = _take(_recent_offers(view, language), recent_tokens)
-    kept = replace(
-        view,
+    kept = view._replace(
         topics=_with_lines(view.topics, body),
         recent=tuple(line for line in view.recent if line.memory.id in recent),
         cut=(*view.cut, *body_cut, *recent_cut),
@@ -131,6 +147,11 @@ def explain(
     ]
 
 
+def most_lines(slot: Slot) -> int:
+    """Return how many memories of a slot are shown: one of a unique slot, else the best three or what its policy says."""
+    return 1 if slot.unique else slot.policy.most
+
+
 def _rank(memory: Memory) -> tuple[bool, float, str]:
     return memory.is_pinned, memory.confidence.weight, memory.updated_at
 
@@ -140,10 +161,10 @@ def _lines(slot: Slot, memories: list[Memory], earlier: Mapping[str, str], now: 
     return [Line(one, slot, earlier.get(one.id), slot.policy.due_since(one, now)) for one in ranked]
 
 
-def _slot_view(slot: Slot, lines: list[Line], cut: list[Cut]) -> SlotView:
-    shown = 1 if slot.unique else slot.policy.most
+def _slot_view(slot: Slot, lines: list[Line], cut: list[Cut], total: int | None) -> SlotView:
+    shown = most_lines(slot)
     cut.extend(Cut(line, "beyond_top") for line in lines[shown:])
-    return SlotView(slot, tuple(lines[:shown]), len(lines))
+    return SlotView(slot, tuple(lines[:shown]), len(lines) if total is None else total)
 
 
 def _body_offers(view: ProfileView, language: Language) -> list[_Offer]:
@@ -201,10 +222,10 @@ def _with_lines(topics: tuple[TopicView, ...], kept: set[str]) -> tuple[TopicVie
     left = []
     for topic_view in topics:
         slots = [
-            replace(slot_view, lines=tuple(line for line in slot_view.lines if line.memory.id in kept))
+            slot_view._replace(lines=tuple(line for line in slot_view.lines if line.memory.id in kept))
             for slot_view in topic_view.slots
         ]
         filled = tuple(slot_view for slot_view in slots if slot_view.lines)
         if filled:
-            left.append(replace(topic_view, slots=filled))
+            left.append(topic_view._replace(slots=filled))
     return tuple(left)

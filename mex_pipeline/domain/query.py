@@ -2,8 +2,8 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from dataclasses import replace
+from typing import Any, NamedTuple, Protocol
 
 from mex_pipeline.domain.memory import Confidence
 from mex_pipeline.domain.selection import Selection
@@ -23,17 +23,17 @@ class Moment(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class _Piece:
+class _Piece(NamedTuple):
     """One word or phrase of a query, or an operator with its value."""
 
     text: str
     is_negated: bool = False
     operator: str | None = None
+    is_phrase: bool = False
 
 
 def parse(query: str, moment: Moment) -> Selection:
-    """Return what a query asks for: `words` that must occur, `without`, and the conditions of its operators.
+    """Return what a query asks for: `words`, `phrases` that must occur, `without`, and the conditions of its operators.
 
     `"an exact phrase"`, `-word`, `-"phrase"`, `topic:work`, `topic:work.company`, `since:7d`, `until:2026-11-01`,
     `inferred:yes|no`, `confidence:explicit`; full-width quotes, colons and minuses too. A word with a colon that is no
@@ -41,6 +41,7 @@ def parse(query: str, moment: Moment) -> Selection:
     `bad_operator`, `negated_operator`, `operator_twice`.
     """
     words: list[str] = []
+    phrases: list[str] = []
     without: list[str] = []
     asked = Selection()
     for piece in _pieces(query):
@@ -49,8 +50,8 @@ def parse(query: str, moment: Moment) -> Selection:
                 raise InvalidInput("negated_operator", operator=piece.operator)
             asked = joined(asked, _condition(piece.operator, piece.text, moment))
         else:
-            (without if piece.is_negated else words).append(piece.text)
-    return replace(asked, words=tuple(words), without=tuple(without))
+            (without if piece.is_negated else phrases if piece.is_phrase else words).append(piece.text)
+    return replace(asked, words=tuple(words), phrases=tuple(phrases), without=tuple(without))
 
 
 def joined(one: Selection, other: Selection) -> Selection:
@@ -80,7 +81,7 @@ def _pieces(query: str) -> Iterator[_Piece]:
         if operator:
             yield _Piece(text, is_negated, operator[1].lower())
         elif not is_phrase or text.strip():
-            yield _Piece(text, is_negated)
+            yield _Piece(text, is_negated, is_phrase=is_phrase)
 
 
 def _text(query: str, start: int) -> tuple[str, bool, int]:

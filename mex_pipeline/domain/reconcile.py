@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 
 from mex_pipeline.domain.candidate import Action, Candidate, Discarded
 from mex_pipeline.domain.changes import Add, Change, ChangeSet, Hold, Merge, Reinforce, Retire, Revise
+from mex_pipeline.domain.coverage import coverage
 from mex_pipeline.domain.instruction import may_be_poison
 from mex_pipeline.domain.likeness import are_near, are_same, likeness
 from mex_pipeline.domain.memory import Confidence, Memory, Source
@@ -207,11 +208,21 @@ def _weakened(candidate: Candidate, over: Memory) -> Candidate:
     """Over a confirmed value or a doubt only what the user plainly said applies as said, over any surer value what has
     its words in the conversation; all else is a doubt (product B3, C6).
     """
-    is_unproven = candidate.source is not None and not candidate.source.verified
-    is_weaker = is_unproven and candidate.confidence.weight < over.confidence.weight
-    if not (is_guarded(over) or is_weaker) or _is_plainly_said(candidate):
+    if not (is_guarded(over) or _is_unproven(candidate, over)) or _is_plainly_said(candidate):
         return candidate
     return replace(candidate, action=Action.UNCERTAIN_UPDATE, confidence=Confidence.UNCERTAIN, is_ai_inferred=True)
+
+
+def _is_unproven(candidate: Candidate, over: Memory) -> bool:
+    """True for what is less sure than what it would change, and has no words: nobody said them, or they tell nothing of it.
+
+    A value may be taken back in words that do not name it.
+    """
+    source = candidate.source
+    if source is None or candidate.confidence.weight >= over.confidence.weight:
+        return False
+    is_retire = candidate.action is Action.RETIRE
+    return not source.verified or not (is_retire or coverage(candidate.content, source.quote or candidate.content))
 
 
 def _memory(desk: _Desk, candidate: Candidate) -> Memory:
@@ -279,12 +290,13 @@ def _revise(desk: _Desk, candidate: Candidate, before: Memory) -> None:
 
 
 def _retire(desk: _Desk, candidate: Candidate, slot: tuple[str, str]) -> None:
-    target = next((memory for memory in desk.in_slot(slot) if _same(memory, candidate)), None)
+    held = desk.in_slot(slot)
+    target = next((memory for memory in held if _same(memory, candidate)), None) or _named(held, candidate.content)
     said = _said(candidate, desk.now)
     if target is None:
         _mark_retired(desk, candidate, said)
         desk.drop(candidate, "retire_no_match")
-    elif is_guarded(target) and not _is_plainly_said(candidate):
+    elif (is_guarded(target) or _is_unproven(candidate, target)) and not _is_plainly_said(candidate):
         desk.drop(candidate, "retire_unverified")
     elif _last_said(target) > said:
         desk.drop(candidate, "older_statement")
@@ -302,6 +314,8 @@ def _mark_retired(desk: _Desk, candidate: Candidate, said: str) -> None:
     """Leave a dated mark of what the user took back, or replaced, before meX knew it: an older session may assert it
     (product B11).
     """
+    if candidate.content.startswith("#"):
+        return
     known = any(_same(mark, candidate) and (mark.valid_to or "") >= said for mark in desk.retired)
     if _is_plainly_said(candidate) and not known:
         past = replace(_memory(desk, candidate), valid_to=said, forgotten_at=desk.now, forgotten_reason=RETIRED)

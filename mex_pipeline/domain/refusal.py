@@ -9,6 +9,7 @@ from itertools import accumulate
 from operator import xor
 
 from mex_pipeline.domain.candidate import Candidate, Discarded
+from mex_pipeline.domain.likeness import bare
 from mex_pipeline.domain.memory import Memory
 from mex_pipeline.domain.structured import is_date, text_fields
 from mex_pipeline.domain.text import fold, normalised, whole
@@ -44,8 +45,11 @@ class Refusal:
     created_at: str
 
     def meets(self, value: str) -> bool:
-        """True when `value` is the refused one, but for case, width, spaces and quotation marks."""
-        return self.is_form(_form(value))
+        """True when `value` is the refused one, but for case, width, spaces and quotation marks.
+
+        What was declined is met by whatever is the same value (`likeness.are_same`), as it would be said again (product B5).
+        """
+        return self.is_form(_form(value)) or (self.kind is RefusalKind.DECLINED and self.is_form(bare(value)))
 
     def is_form(self, form: str) -> bool:
         """True for the refused value as a text that holds it is folded."""
@@ -59,7 +63,7 @@ def place(topic: str | None, sub_topic: str | None) -> str:
 
 def refuse(kind: RefusalKind, slot: str, value: str, now: str) -> Refusal:
     """Return the refusal of a value at a place; every one has a salt of its own, so that exports can carry it."""
-    form, salt = _form(value), secrets.token_hex(16)
+    form, salt = bare(value) if kind is RefusalKind.DECLINED else _form(value), secrets.token_hex(16)
     return Refusal(kind, slot, len(form), _checksums(form)[-1], salt, _hash(salt, form), now)
 
 

@@ -6,7 +6,9 @@ from itertools import pairwise
 from typing import Any
 
 from mex_pipeline.domain.exported import MEMORIES, read_memory
-from mex_pipeline.domain.memory import Event, Memory
+from mex_pipeline.domain.memory import Confidence, Event, Memory
+from mex_pipeline.domain.policy import last_said
+from mex_pipeline.domain.refusal import Refusal, place, refused
 from mex_pipeline.domain.schema import Schema
 from mex_pipeline.domain.structured import normalise
 from mex_pipeline.errors import InvalidContent, InvalidInput, InvalidSlot, UserError
@@ -43,9 +45,9 @@ class Conflict:
     """A row of the file that is not taken over, and why.
 
     Reasons: `same_id_different_content`, `slot_conflict`, `slot_not_in_schema`, `forgotten_in_file` (it is active here),
-    `purged_here` (it was forgotten for good), `never_again` (it says what must not be learned again; of a history: it once
-    did), `history_unlinked` (the memory came in, its history did not) and `invalid_entry`, whose `facts` hold the error's
-    `code` beside its own.
+    `purged_here` (it was forgotten for good), `declined_here` (a person declined it in review), `never_again` (it says what
+    must not be learned again; of a history: it once did), `history_unlinked` (the memory came in, its history did not) and
+    `invalid_entry`, whose `facts` hold the error's `code` beside its own.
     """
 
     number: int
@@ -177,12 +179,20 @@ class _Working:
 
 
 def decide(
-    given: Iterable[Given], here: Iterable[Memory], schema: Schema, *, purged: Set[str], now: str, replaces: bool
+    given: Iterable[Given],
+    here: Iterable[Memory],
+    schema: Schema,
+    *,
+    purged: Set[str],
+    now: str,
+    replaces: bool,
+    declined: Sequence[Refusal] = (),
 ) -> Decided:
     """Return what restoring writes, memory by memory in the order of the file (seed 004 §6.4).
 
     `here` must hold every memory with an id of the file and every active one of its slots, `purged` the ids of those
-    that were forgotten for good here: they come back only when the user says so (product P6). `replaces` is
+    that were forgotten for good here, `declined` what a person declined in review here: they come back only when the
+    user says so (product P6, C6). `replaces` is
     `--on-conflict overwrite`. A memory that the file itself has placed is never replaced or put aside: of two that
     want one place the first wins. A forgotten or expired memory displaces nothing (product G11).
     """
@@ -197,6 +207,8 @@ def decide(
             skipped += 1
         else:
             conflict = _conflict(one, known, after, working, replaces=replaces)
+            if conflict is None and known is None and not replaces and is_declined(after, declined, now):
+                conflict = Conflict(one.number, "declined_here", after.id)
             if conflict is not None:
                 conflicts.append(conflict)
                 continue
@@ -221,6 +233,17 @@ def _conflict(one: Given, known: Memory | None, after: Memory, working: _Working
         facts = {"slot": ".".join(after.slot or ()), "holder": rivals[0].id}
         return Conflict(one.number, "slot_conflict", after.id, facts)
     return None
+
+
+def is_declined(memory: Memory, declined: Iterable[Refusal], now: str) -> bool:
+    """Return whether a person declined here what an active memory says, and neither confirmed it nor plainly said it later
+    (product C6).
+    """
+    if not memory.is_active(now) or memory.confidence is Confidence.CONFIRMED:
+        return False
+    refusal = refused(declined, place(memory.topic, memory.sub_topic), memory.content)
+    is_plain = memory.confidence is Confidence.EXPLICIT and not memory.is_ai_inferred
+    return refusal is not None and not (is_plain and last_said(memory) > refusal.created_at)
 
 
 def _says_the_same(one: Memory, other: Memory) -> bool:

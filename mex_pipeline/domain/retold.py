@@ -1,32 +1,12 @@
 """Whether a message that is read anew says what it has said before, in the same words or others (product B5, B10)."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from mex_pipeline.domain.candidate import Action, Candidate
 from mex_pipeline.domain.memory import Source
+from mex_pipeline.domain.said import Said
 from mex_pipeline.domain.structured import text_fields
 from mex_pipeline.domain.text import normalised
-
-Place = tuple[str | None, str | None]
-"""(topic, sub_topic) of a memory."""
-
-
-@dataclass(frozen=True, slots=True)
-class Said:
-    """What a message has yielded: `content` as its job wrote it, where it was put, and the words it rests on.
-
-    `places` are where it was put and where it is now. `holds` says that the memory is active with that very content,
-    `was_retired` that the message took a value back.
-    """
-
-    key: str | None
-    start: int | None
-    end: int | None
-    places: frozenset[Place]
-    content: str
-    holds: bool
-    was_retired: bool
 
 
 def is_retold(candidate: Candidate, said: Iterable[Said], *, is_unique: bool) -> bool:

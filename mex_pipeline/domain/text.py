@@ -2,8 +2,8 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 from unicodedata import category, combining, normalize
 
 CJK = (
@@ -13,14 +13,14 @@ CJK = (
 """Han, kana, bopomofo and hangul as the inside of a regular expression's character class."""
 
 _UNSEEN = frozenset({"Zs", "Zl", "Zp", "Cc", "Cf"})
-_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
+_UNSTORABLE = "[\x00\ud800-\udfff]"
 _QUOTATION_MARKS = frozenset("\"'`“”„‟‘’‚‛«»‹›「」『』〝〞〟")
 _SENTENCE_ENDS = ".,;:!?…。，、；：！？～~"
 
 
 def clean(text: str) -> str:
     """Return `text` with NUL and lone surrogates, which SQLite and UTF-8 refuse, as U+FFFD (session-formats §2)."""
-    return _UNSTORABLE.sub("\ufffd", text)
+    return re.sub(_UNSTORABLE, "\ufffd", text)
 
 
 def is_blank(text: str) -> bool:
@@ -44,8 +44,7 @@ def normalised(content: str) -> str:
     return folded.rstrip(_SENTENCE_ENDS) or folded
 
 
-@dataclass(frozen=True, slots=True)
-class Folded:
+class Folded(NamedTuple):
     """A text as quotes are compared; `spans[i]` is the (start, end) in the original that gave `text[i]`."""
 
     text: str

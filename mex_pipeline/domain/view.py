@@ -1,13 +1,13 @@
 """The profile before it is text: which memories are shown, in which order, and which are not and why."""
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from mex_pipeline.domain.memory import Memory
 from mex_pipeline.domain.schema import Slot, Topic
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
+class Line(NamedTuple):
     """A memory to show: under its slot, or without one among the recent records.
 
     `earlier` is the confirmed content it stands in for until it is reviewed (product C6), `unchecked_since` (UTC ISO)
@@ -20,8 +20,7 @@ class Line:
     unchecked_since: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class SlotView:
+class SlotView(NamedTuple):
     """The lines of one slot, the best first; `total` is the number of its active memories, shown or not."""
 
     slot: Slot
@@ -29,16 +28,14 @@ class SlotView:
     total: int
 
 
-@dataclass(frozen=True, slots=True)
-class TopicView:
+class TopicView(NamedTuple):
     """The slots of one topic that have something to show, in the order of the schema."""
 
     topic: Topic
     slots: tuple[SlotView, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Cut:
+class Cut(NamedTuple):
     """A line that is not shown, and why.
 
     Reasons: `beyond_top` (its slot or section is full), `over_budget`, `too_long`, and where it is explained too
@@ -58,8 +55,7 @@ class Withheld:
     count: int
 
 
-@dataclass(frozen=True, slots=True)
-class ProfileView:
+class ProfileView(NamedTuple):
     """What the profile shows: topics in the order of the schema, recent records newest first, and what was cut."""
 
     topics: tuple[TopicView, ...]
@@ -67,16 +63,14 @@ class ProfileView:
     cut: tuple[Cut, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Fitted:
+class Fitted(NamedTuple):
     """A view that fits its budget; `tokens` is the estimate of its text, rounded up line by line."""
 
     view: ProfileView
     tokens: int
 
 
-@dataclass(frozen=True, slots=True)
-class Weighed:
+class Weighed(NamedTuple):
     """A memory with the estimated tokens of its line, and why it is not shown (None: it is)."""
 
     memory: Memory

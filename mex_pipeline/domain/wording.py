@@ -1,13 +1,11 @@
 """The few words the domain itself puts into texts, in both languages: profile headings, marks, prompt markers."""
 
-from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 Language = Literal["zh", "en"]
 
 
-@dataclass(frozen=True, slots=True)
-class Words:
+class Words(NamedTuple):
     """The words of one language; `hint`, `unchecked` and `earlier` are templates for `str.format`."""
 
     title: str

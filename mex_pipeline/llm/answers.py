@@ -148,6 +148,17 @@ def read_models(answer: Answer, asked: Asked) -> list[str]:
     return sorted({clean(one["id"]) for one in map(_dict, listed) if isinstance(one.get("id"), str)})
 
 
+def read_body(answer: Answer, asked: Asked) -> dict[str, Any]:
+    """Return the JSON object of an answer that holds no completion; raises as `read_models`, but a 404 is a 404."""
+    body = _decoded(answer.body)
+    status = _failed_with(answer, body)
+    if status:
+        raise _error(status, body, answer, asked)
+    if not isinstance(body, dict):
+        raise LLMBadReply("llm_not_an_api", endpoint=asked.endpoint, model=asked.model)
+    return body
+
+
 def refuses_format(answer: Answer, asked: Asked, *, is_proven: bool) -> bool:
     """True when asking for structured output in a weaker way may help (product C12).
 

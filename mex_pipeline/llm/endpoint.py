@@ -41,11 +41,11 @@ class _Client(httpx.AsyncClient):
         return httpx.Response(response.status_code, headers=headers, content=bytes(body[:MAX_BYTES]), request=request)
 
 
-def checked_key(api_key: str) -> str:
+def checked_key(api_key: str, setting: str = "llm.api_key") -> str:
     """Return the key without blanks around it; raises InvalidInput for one that no header can carry."""
     key = api_key.strip()
     if not (key.isascii() and key.isprintable()):
-        raise InvalidInput("llm_bad_setting", key="llm.api_key")
+        raise InvalidInput("llm_bad_setting", key=setting)
     return key
 
 
@@ -54,14 +54,14 @@ def origin(url: httpx.URL) -> str:
     return f"{url.scheme}://{url.netloc.decode('ascii')}"
 
 
-def checked_url(base_url: str) -> httpx.URL:
-    """Return the endpoint's URL; the full address of the chat call, often pasted, is taken as well."""
+def checked_url(base_url: str, setting: str = "llm.base_url") -> httpx.URL:
+    """Return the endpoint's URL; the full address of a call, often pasted, is taken as well."""
     try:
-        url = httpx.URL(base_url.strip().rstrip("/").removesuffix("/chat/completions"))
+        url = httpx.URL(base_url.strip().rstrip("/").removesuffix("/chat/completions").removesuffix("/embeddings"))
     except httpx.InvalidURL as error:
-        raise InvalidInput("llm_bad_setting", key="llm.base_url") from error
+        raise InvalidInput("llm_bad_setting", key=setting) from error
     if url.scheme not in {"http", "https"} or not url.host:
-        raise InvalidInput("llm_bad_setting", key="llm.base_url")
+        raise InvalidInput("llm_bad_setting", key=setting)
     return url
 
 

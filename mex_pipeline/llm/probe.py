@@ -34,7 +34,7 @@ async def list_models(base_url: str, api_key: str, timeout: float) -> list[str]:
     """
     url = checked_url(base_url)
     asked = Asked(origin(url), "", checked_key(api_key), (), "prompt")
-    return read_models(await _exchange(asked, url, "models", timeout), asked)
+    return read_models(await exchange(asked, url, "models", timeout), asked)
 
 
 async def try_model(base_url: str, api_key: str, model: str, timeout: float) -> Trial:
@@ -45,7 +45,7 @@ async def try_model(base_url: str, api_key: str, model: str, timeout: float) -> 
     url = checked_url(base_url)
     asked = Asked(origin(url), model, checked_key(api_key), (_GREETING,), "prompt")
     body = {"model": model, "messages": [{"role": _GREETING.role, "content": _GREETING.content}]}
-    answer = await _exchange(asked, url, "chat/completions", timeout, body)
+    answer = await exchange(asked, url, "chat/completions", timeout, body)
     try:
         usage = read(answer, asked).usage
     except LLMBadReply as error:
@@ -76,7 +76,7 @@ def _within(value: Any, *path: str | int) -> Any:
     return value
 
 
-async def _exchange(
+async def exchange(
     asked: Asked, url: httpx.URL, path: str, timeout: float, body: dict[str, Any] | None = None
 ) -> Answer:
     """Return the endpoint's answer, whatever its status: to a GET, or to a POST of `body`."""

@@ -55,9 +55,9 @@ def _texts(file: str, language: Language) -> dict[str, str]:
     return cast("dict[str, str]", import_module(f"{__name__}.{file}{language}").TEXTS)
 
 
-_JOBS = frozenset(
-    ("state", "outcome", "skipped", "reason", "stage", "happened", "standing", "missed", "verify", "log", "stats")
-)
+_JOBS = frozenset((
+    "state", "outcome", "skipped", "reason", "stage", "happened", "standing", "missed", "verify", "log", "stats", "conflict",
+))  # fmt: skip
 _TURNS = frozenset(("source", "turns"))
 _AUDIT = frozenset(("audit", "audit_kind", "audit_reason", "audit_remedy", "audit_left"))
 _ERRORS = {
@@ -69,9 +69,14 @@ _ERRORS = {
     "budget_": "budget_",
     "backfill_": "budget_",
     "semantic_": "semantic_",
+    "explain_": "explain_",
+    "turns_": "turns_",
 }
 """Where the errors stand whose codes begin so."""
-_FILES = ("", "jobs_", "turns_", "audit_", "review_", "undo_", "compact_", "budget_", "semantic_", "errors_", "errors_llm_", "help_")
+_FILES = (
+    "", "jobs_", "turns_", "audit_", "review_", "undo_", "compact_", "budget_", "semantic_", "explain_", "errors_", "errors_llm_",
+    "help_",
+)  # fmt: skip
 
 
 def _file_of(name: str) -> str:
@@ -82,7 +87,7 @@ def _file_of(name: str) -> str:
         return "turns_"
     if family in _AUDIT:
         return "audit_"
-    if family in ("review", "undo", "budget", "compact", "semantic"):
+    if family in ("review", "undo", "budget", "compact", "semantic", "explain"):
         return f"{family}_"
     if family == "discard" and rest.startswith("summary_"):
         return "compact_"

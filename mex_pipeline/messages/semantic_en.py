@@ -2,7 +2,7 @@
 
 TEXTS: dict[str, str] = {
     "semantic.related": "similar in meaning",
-    "semantic.unavailable": "Not searched by meaning, only by words. {why}",
+    "semantic.unavailable": "Not searched by meaning, only by words.",
     "semantic.missing": "{count} memories have no vector yet and are found by their words only.",
     "semantic.queued": "Their vectors are being made: mex jobs show {id}",
     "semantic.source": "vectors of memories",
@@ -12,7 +12,7 @@ TEXTS: dict[str, str] = {
     "error.semantic_off": "Search by meaning is off.",
     "hint.semantic_off": "Set semantic.enabled: true in config.yaml, then run mex embed.",
     "error.semantic_not_installed": "The packages for search by meaning are not installed.",
-    "hint.semantic_not_installed": "pip install 'mex-pipeline[semantic]'",
+    "hint.semantic_not_installed": "Install them: pip install 'mex-pipeline[semantic]'",
     "error.semantic_and_past": "--semantic searches what is known now, not the past.",
     "hint.semantic_and_past": "Leave out --semantic, or --history, --as-of and --known-at.",
 }

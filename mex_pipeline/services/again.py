@@ -13,7 +13,7 @@ from mex_pipeline.adapters import registry
 from mex_pipeline.adapters.port import Adapter, Archive, SessionStore
 from mex_pipeline.app import App, OpenHome
 from mex_pipeline.domain.conversation import Cursor, Transcript, Turn, settled
-from mex_pipeline.domain.kept import KeptTurn
+from mex_pipeline.domain.kept import KeptTurn, matching
 from mex_pipeline.domain.purge import untold
 from mex_pipeline.domain.source_key import SourceKey
 from mex_pipeline.errors import InvalidInput, NotConfigured, SourceGone
@@ -23,7 +23,6 @@ from mex_pipeline.services.estimate import Estimate
 from mex_pipeline.services.files import adapter_for, key_of, require_file, source_key
 from mex_pipeline.services.jobs import AGAIN, Request
 from mex_pipeline.services.transcripts import read
-from mex_pipeline.services.turns import matching
 from mex_pipeline.store import cursors, turns
 
 
@@ -45,7 +44,7 @@ def request(app: OpenHome, given: str, *, adapter: str | None, subject: str | No
     """Return the request to read a session anew: a session id or its beginning, a path (gone or not), `path#session`.
 
     Without `subject` the session is about whom its last job took it to be about. Raises InvalidInput: as
-    `turns.matching`, `session_needed` (`path`, `count`), `session_not_in_file` (`session`, `path`), and what a path
+    `kept.matching`, `session_needed` (`path`, `count`), `session_not_in_file` (`session`, `path`), and what a path
     raises that cannot be read.
     """
     key = _as_source(given)

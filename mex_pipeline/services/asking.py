@@ -106,13 +106,13 @@ class Asker:
         return _Unusable(error, said)
 
     async def keep(self, key: str, text: str, task: Task, *beside: Statement) -> None:
-        """Keep a text under a key until the job ends, and write what goes with it."""
+        """Keep a text under a key until the job ends, and write what goes with it; the latter alone after a purge."""
         await patiently(lambda: self._keep(key, text, task, beside))
 
     async def _keep(self, key: str, text: str, task: Task, beside: Sequence[Statement]) -> None:
         at = millis(self._clock.now())
         async with self._db.transaction() as tx:
-            await tx.run(usage.keep_reply(key, task.job_id, task.source_file, text, at), *beside)
+            await tx.run(usage.keep_reply(key, task.job_id, task.source_file, text, at, task.purges), *beside)
 
     def _cost(self, spent: Usage, task: Task) -> Statement:
         now, tokens = iso(self._clock.now()), (spent.prompt_tokens, spent.completion_tokens)

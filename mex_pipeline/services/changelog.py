@@ -7,8 +7,8 @@ from mex_pipeline.app import App
 from mex_pipeline.clock import iso, parse_moment, to_local
 from mex_pipeline.domain.memory import Actor, HistoryEntry
 from mex_pipeline.errors import InvalidInput
+from mex_pipeline.services.bounds import MAX_NUMBER
 from mex_pipeline.services.results import history_plain
-from mex_pipeline.services.search import MAX_NUMBER
 from mex_pipeline.services.undo import named
 from mex_pipeline.store import history
 from mex_pipeline.store.history import Filter

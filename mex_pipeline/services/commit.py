@@ -61,7 +61,8 @@ async def commit(app: AsyncApp, job: Job, reading: Reading, thought: Thought, *,
         ending = Ending(JobState.SUCCEEDED, reason, outcome, result=result)
         if await tx.run(jobs.leave(job, ending, None, at)) != 1:
             raise LeaseLost(id=job.id)
-        await tx.run(jobs.wake_followers(job.lock_key), jobs.event(job.id, at, "succeeded", job.fence, outcome))
+        told = PREVIEW if reason == PREVIEW else outcome
+        await tx.run(jobs.wake_followers(job.lock_key), jobs.event(job.id, at, "succeeded", job.fence, told))
         follow_up = _follow_up(app, job, reading, at)
         # One that waits already reads all of it, and no later than it was asked to.
         if follow_up is not None and await tx.first(jobs.waiting_sibling(job)) is None:

@@ -51,6 +51,7 @@ async def compact(app: AsyncApp, job: Job, runs: Runs) -> None:
     if app.compactor is None:
         raise InvalidInput("compact_needs_model")
     now = iso(app.clock.now())
+    purges = await app.db.first(history.last_purge()) or 0
     found = await app.db.all(rows.records(now))
     groups = await asyncio.to_thread(grouped, found, job.payload, app.settings, now)
     faults.point("read")
@@ -59,7 +60,7 @@ async def compact(app: AsyncApp, job: Job, runs: Runs) -> None:
     heard = _Condensed()
     for done, group in enumerate(groups):
         await _tell(app, job, done, len(groups))
-        heard = await _ask(app, job, runs, group, heard)
+        heard = await _ask(app, job, runs, group, heard, purges)
         runs.progressed(job)
     if heard.refusal is not None and not heard.answered:
         raise heard.refusal
@@ -73,10 +74,10 @@ async def _tell(app: AsyncApp, job: Job, done: int, total: int) -> None:
             raise LeaseLost(id=job.id)  # no further call for a job that was taken over, or cleared away
 
 
-async def _ask(app: AsyncApp, job: Job, runs: Runs, group: Group, heard: _Condensed) -> _Condensed:
+async def _ask(app: AsyncApp, job: Job, runs: Runs, group: Group, heard: _Condensed, purges: int) -> _Condensed:
     """Ask for the summaries of one more group and judge them; one that the model does not take stays as it is."""
     assert app.compactor is not None
-    task = Task(job_id=job.id, source_file=job.lock_key or job.id, purpose=COMPACT, today="")
+    task = Task(job_id=job.id, source_file=job.lock_key or job.id, purpose=COMPACT, today="", purges=purges)
     try:
         proposed, is_kept = await app.compactor.condense(
             group, task, lambda: app.calls.place(lambda: runs.progressed(job))
@@ -111,7 +112,8 @@ async def _commit(app: AsyncApp, job: Job, groups: Sequence[Group], heard: _Cond
         kept, late = await _still_true(tx, heard.summaries)
         banned = tuple(await tx.all(refusals.of_kinds(RefusalKind.NEVER_AGAIN)))
         told, never = _allowed(kept, banned)
-        discarded = (*silenced((*heard.discarded, *late), banned), *never)
+        rejected = await _still_tellable(tx, groups, heard.discarded)
+        discarded = (*silenced((*rejected, *late), banned), *never)
         made = [condensed(one, now=now, new_id=new_id()) for one in told]
         language = app.settings.language or app.language
         gone = [
@@ -144,6 +146,15 @@ async def _still_true(tx: AsyncDatabase, summaries: Sequence[Summary]) -> tuple[
     # Of what was forgotten for good meanwhile nothing is told.
     told = [one.content if all(original.id in now_are for original in one.originals) else "" for one in late]
     return kept, [Discarded(content, "summary_original_changed") for content in told]
+
+
+async def _still_tellable(
+    tx: AsyncDatabase, groups: Sequence[Group], discarded: Sequence[Discarded]
+) -> list[Discarded]:
+    """What was rejected, without a word when a record that was sent was forgotten for good meanwhile: it may tell it."""
+    sent = [record.id for group in groups for record in group.records]
+    is_whole = len(await tx.all(memories.by_ids(sent))) == len(sent)
+    return list(discarded) if is_whole else [replace(one, content="") for one in discarded]
 
 
 def _allowed(summaries: Sequence[Summary], banned: Sequence[Any]) -> tuple[list[Summary], list[Discarded]]:

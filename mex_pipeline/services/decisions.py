@@ -217,7 +217,9 @@ def _put_away(
     standing = replace(asked.memory, updated_at=now, valid_to=until, forgotten_at=now, forgotten_reason=reason)
     lines = [changes.entry(Event.FORGET, asked.memory, standing, actor=actor, now=now)]
     if restore_previous and asked.previous is not None:
-        gone, standing = standing, replace(asked.previous, updated_at=now)
+        # A pin is the memory's, not the value's: it may be younger than the doubt.
+        gone = standing
+        standing = replace(asked.previous, updated_at=now, is_pinned=asked.memory.is_pinned)
         if taken := memory_service.slot_taken(app, standing, now):
             raise SlotOccupied("put_back_occupied", **taken)
         lines.append(changes.entry(Event.RESTORE, gone, standing, actor=actor, now=now))

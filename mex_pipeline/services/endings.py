@@ -24,12 +24,13 @@ from mex_pipeline.errors import (
     LLMRejected,
     LLMUnavailable,
     MexError,
+    NotConfigured,
     OverBudget,
     SourceFormat,
     SourceGone,
     SourceUnreadable,
 )
-from mex_pipeline.services.jobs import PAUSED_REASONS, SETTINGS
+from mex_pipeline.services.jobs import EMBED, PAUSED_REASONS, SETTINGS
 from mex_pipeline.store import jobs, usage, workers
 from mex_pipeline.store.database import Database
 from mex_pipeline.store.sql import Statement
@@ -58,7 +59,9 @@ def for_error(error: MexError, job: Job, now: int) -> Ending:
     is_of_the_source = isinstance(error, SourceGone | SourceFormat | SourceUnreadable) and not is_busy
     # A job that names its model will name it for as long as it waits.
     names_no_model = error.code == "llm_unknown_model" and "model" in job.payload
-    if job.is_foreground or is_of_the_source or names_no_model:
+    # The endpoint of the vectors is not paused; what asked for them asks again.
+    is_refused = job.kind == EMBED and error.code in PAUSED_REASONS
+    if job.is_foreground or is_of_the_source or names_no_model or is_refused:
         return final
     if error.code in PAUSED_REASONS or isinstance(error, OverBudget):
         return Ending(JobState.QUEUED, error.code, available_at=now, gives_back=True, error=said)
@@ -110,7 +113,8 @@ def _outcome(error: MexError) -> Outcome:
         return Outcome.SOURCE_GONE
     if isinstance(error, SourceFormat | LLMBadReply | InvalidInput):
         return Outcome.UNPARSEABLE
-    return Outcome.LLM_ERROR if isinstance(error, LLMRejected | LLMUnavailable | OverBudget) else Outcome.POISON
+    of_model = LLMRejected | LLMUnavailable | OverBudget | NotConfigured
+    return Outcome.LLM_ERROR if isinstance(error, of_model) else Outcome.POISON
 
 
 def record(error: MexError, job: Job, now: int) -> dict[str, Any]:

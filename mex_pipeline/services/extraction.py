@@ -21,9 +21,10 @@ from mex_pipeline.services import archives, async_endings, endings
 from mex_pipeline.services.commit import commit
 from mex_pipeline.services.compact_job import compact
 from mex_pipeline.services.deadlines import patience
+from mex_pipeline.services.embed_job import embed, follow
 from mex_pipeline.services.extractor import Task
 from mex_pipeline.services.heartbeat import Interrupted, Runs
-from mex_pipeline.services.jobs import AGAIN, ARCHIVE, COMPACT, EXTRACT, RESTORE
+from mex_pipeline.services.jobs import AGAIN, ARCHIVE, COMPACT, EMBED, EXTRACT, RESTORE
 from mex_pipeline.services.judging import Thought, judge
 from mex_pipeline.services.pauses import Configured, endpoint_scope
 from mex_pipeline.services.reading import Reading, read_source
@@ -32,7 +33,7 @@ from mex_pipeline.services.restoring import restore
 from mex_pipeline.services.slots import is_suspect
 from mex_pipeline.services.spending import require_input
 from mex_pipeline.services.thinking import Asked, think
-from mex_pipeline.store import jobs, memories, migrations, usage
+from mex_pipeline.store import history, jobs, memories, migrations, usage
 from mex_pipeline.store.tokens import segment
 
 RECENT_RECORDS = 10
@@ -55,6 +56,7 @@ async def execute(app: AsyncApp, job_id: str, runs: Runs) -> bool:
         if ending is not None and not await _leave(app, job, ending, endpoint, runs):
             await _forget_replies(app, job)
         await archives.wake(app, job)
+        await follow(app, job)
     except asyncio.CancelledError:
         # In a worker's thread nobody cancels a run but an event loop that SystemExit ends: that is a crash.
         if not runs.slots.is_held():
@@ -83,7 +85,12 @@ async def _claim(app: AsyncApp, job_id: str, runs: Runs) -> Job | None:
 
 
 def _scope(app: AsyncApp, job: Job) -> str:
-    """What pauses the job: the configured endpoint, as the relay knows it, also when the job asks another model there."""
+    """What pauses the job: the configured endpoint, as the relay knows it, also when the job asks another model there.
+
+    Vectors have an endpoint of their own; what it says holds for no other job.
+    """
+    if job.kind == EMBED:
+        return ""
     return Configured(app.home.config).scope() if "model" in job.payload else endpoint_scope(app.settings)
 
 
@@ -141,6 +148,8 @@ async def _work(app: AsyncApp, job: Job, runs: Runs) -> Ending | None:
         await restore(app, job)
     elif job.kind == COMPACT:
         await compact(app, job, runs)
+    elif job.kind == EMBED:
+        await embed(app, job, runs)
     elif job.kind == ARCHIVE:
         return await archives.hand_out(app, job, runs)
     else:
@@ -149,13 +158,14 @@ async def _work(app: AsyncApp, job: Job, runs: Runs) -> Ending | None:
 
 
 async def _run(app: AsyncApp, job: Job, runs: Runs) -> None:
+    purges = await app.db.first(history.last_purge()) or 0
     reading = await (read_again if job.kind == AGAIN else read_source)(app, job)
     faults.point("read")
     runs.progressed(job)
     if not reading.chunks:
         await _commit(app, job, reading, Thought((), (), 0), 0)
         return
-    asked, withheld = await _gather(app, job, reading)
+    asked, withheld = await _gather(app, job, reading, purges)
     await require_input(app, job, asked)
 
     async def on_done(done: int) -> None:
@@ -197,7 +207,7 @@ async def _commit(app: AsyncApp, job: Job, reading: Reading, thought: Thought, w
     await async_endings.patiently(lambda: commit(app, job, reading, thought, withheld=withheld))
 
 
-async def _gather(app: AsyncApp, job: Job, reading: Reading) -> tuple[tuple[Asked, ...], int]:
+async def _gather(app: AsyncApp, job: Job, reading: Reading, purges: int) -> tuple[tuple[Asked, ...], int]:
     """Choose the known values each chunk is shown; returns the questions and how many values were withheld at most."""
     now = iso(app.clock.now())
     active = await app.db.all(memories.slot_memories(now))
@@ -219,6 +229,7 @@ async def _gather(app: AsyncApp, job: Job, reading: Reading) -> tuple[tuple[Aske
             source_file=job.lock_key or job.id,
             purpose=EXTRACT if job.kind == AGAIN else job.kind,
             today=today,
+            purges=purges,
             known=lines,
             agent=job.payload.get("adapter"),
         )

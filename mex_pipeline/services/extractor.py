@@ -24,13 +24,14 @@ class Task:
     """What an extractor must know beside the chunk: whose job it is, and what is known already.
 
     `known` are prompt lines, `purpose` (`extract` or `import`) and `agent` go into `llm_usage`, `today` is the local
-    date, time and zone in words.
+    date, time and zone in words, `purges` the last line of history that told of a purge before the job read anything.
     """
 
     job_id: str
     source_file: str
     purpose: str
     today: str
+    purges: int
     known: tuple[str, ...] = ()
     agent: str | None = None
 

@@ -20,7 +20,7 @@ from mex_pipeline.store.database import Database
 
 UNFINISHED = WAITING | {JobState.RUNNING}
 STOPPED = frozenset({JobState.FAILED, JobState.CANCELLED})
-KINDS = (jobs.EXTRACT, jobs.IMPORT, jobs.RESTORE, jobs.ARCHIVE, jobs.AGAIN, jobs.COMPACT, jobs.UNDO)
+KINDS = (jobs.EXTRACT, jobs.IMPORT, jobs.RESTORE, jobs.ARCHIVE, jobs.AGAIN, jobs.COMPACT, jobs.EMBED, jobs.UNDO)
 _LOOK_SECONDS, _LONGEST_LOOK_SECONDS = 0.05, 0.5
 _REST = 4
 """How many times as long as a look the wait after it is at least: to watch thousands of jobs must not slow them down."""

@@ -20,6 +20,8 @@ EXTRACT, IMPORT, RESTORE, ARCHIVE, AGAIN = "extract", "import", "restore", "arch
 conversations are handed out to jobs of their own. AGAIN reads a session anew, whatever was read of it before."""
 COMPACT = "compact"
 """The kind of what condenses old records (services/compact_job.py)."""
+EMBED = "embed"
+"""The kind of what makes the vectors of memories (services/embed_job.py)."""
 UNDO = "undo"
 """The kind of what takes other jobs back: it is written finished and never queued (services/undo.py)."""
 ASKING = frozenset({EXTRACT, IMPORT, AGAIN, COMPACT})
@@ -132,7 +134,7 @@ def _insert(
 ) -> list[tuple[Job, bool]]:
     if delay > MAX_DELAY_SECONDS:
         raise InvalidInput("delay_too_long", most=f"{MAX_DELAY_SECONDS / 60:.0f}m")
-    if any(request.kind != RESTORE for request in requests):
+    if any(request.kind not in (RESTORE, EMBED) for request in requests):
         app.settings.llm.require_whole()
     now = millis(app.clock.now())
     made = [new_job(request, trigger, priority, now=now, delay=delay, batch=batch) for request in requests]
@@ -244,7 +246,7 @@ def retry(app: App, prefix: str, *, over_budget: bool = False) -> Job:
         job = get(app.db, job.id)
         if job.state in (JobState.RUNNING, JobState.SUCCEEDED):
             raise JobStateConflict("job_not_retryable", id=job.id, state=job.state)
-        has_source = "path" in job.payload or job.kind in (AGAIN, COMPACT)
+        has_source = "path" in job.payload or job.kind in (AGAIN, COMPACT, EMBED)
         if job.state.is_final and not has_source and not job.has_text:
             raise JobStateConflict("job_text_gone", id=job.id)
         tx.run(*go_again(now))

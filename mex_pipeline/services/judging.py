@@ -90,7 +90,7 @@ def _judged(
         return Discarded(checked.content, "echo")
     if rests_on_assistant(sourced, item.chunk, origin):
         return Discarded(checked.content, "said_by_assistant")
-    if reason := out_of_place(worded, schema.find(worded.topic, worded.sub_topic), _turn_of(worded, item.chunk)):
+    if reason := out_of_place(worded, schema.find(worded.topic, worded.sub_topic), _own(item.chunk, origin)):
         return Discarded(checked.content, reason, {"slot": f"{worded.topic}.{worded.sub_topic}"})
     return dated if isinstance(dated, Discarded) else checked
 
@@ -112,9 +112,9 @@ def _said(candidate: Candidate, chunk: Chunk) -> datetime | None:
     return in_zone(source.said_at, next(zones, None))
 
 
-def _turn_of(candidate: Candidate, chunk: Chunk) -> Turn | None:
-    key = candidate.source.message_key if candidate.source else None
-    return next((turn for turn in chunk.turns if turn.key == key), None)
+def _own(chunk: Chunk, origin: Origin) -> list[Turn]:
+    """The new turns that are the user's; without speakers every one is (product B3)."""
+    return [turn for turn in chunk.turns if turn.role == "user" or not origin.has_speakers]
 
 
 def _place(candidate: Candidate, chunk: Chunk) -> tuple[int, int]:

@@ -12,8 +12,9 @@ from mex_pipeline.domain.selection import Selection
 from mex_pipeline.domain.structured import normalise, require_storable
 from mex_pipeline.domain.wording import Language
 from mex_pipeline.errors import InvalidContent, InvalidInput, InvalidSlot, SlotOccupied, UserError
-from mex_pipeline.services import declines
-from mex_pipeline.services.memories import find, slot_taken
+from mex_pipeline.services import declines, refusing
+from mex_pipeline.services.lookup import find
+from mex_pipeline.services.memories import slot_taken
 from mex_pipeline.store import changes, history, memories, search
 from mex_pipeline.store.sql import Statement
 
@@ -141,7 +142,8 @@ def restore(app: App, identifiers: Sequence[str], *, actor: Actor = Actor.USER) 
     """Let forgotten memories hold again, all or none (seed 004 ADR-8).
 
     A value that was replaced or taken back holds again since it was said. Raises NotFound, InvalidInput
-    ("not_forgotten"), or SlotOccupied ("restore_occupied") when its unique slot has another value (product B7).
+    ("not_forgotten"), SlotOccupied ("restore_occupied") when its unique slot has another value (product B7), or
+    UserError("never_again") when an agent brings back what is never to be known again (product B6).
     """
     now = iso(app.clock.now())
     with app.db.transaction():
@@ -163,6 +165,7 @@ def _restore(app: App, before: Memory, now: str, actor: Actor) -> Restored:
     )
     if taken := slot_taken(app, after, now):
         raise SlotOccupied("restore_occupied", **taken)
+    refusing.admit(app.db, after, actor)
     app.db.run(*_written(Event.RESTORE, before, after, actor, now), *declines.lift(app.db, [after], actor))
     return Restored(after, is_past, not _is_declared(app.schema, after), _is_unfit(app.schema, after))
 
@@ -195,7 +198,7 @@ def move(app: App, prefix: str, *, topic: str | None, sub_topic: str | None, act
     not move what a person confirmed: it would be confirmed as something else (product P7). The ttl of the new slot counts
     from when the value was said, unless a person has set the expiry. Raises NotFound, InvalidSlot,
     InvalidContent, InvalidInput (`move_nowhere`, `memory_forgotten`, `move_same_place`), UserError("agent_cannot_move"),
-    or SlotOccupied ("move_occupied").
+    UserError("never_again") as `restore`, or SlotOccupied ("move_occupied").
     """
     if topic is None and sub_topic is None:
         raise InvalidInput("move_nowhere")
@@ -220,5 +223,6 @@ def move(app: App, prefix: str, *, topic: str | None, sub_topic: str | None, act
         )
         if taken := slot_taken(app, after, now):
             raise SlotOccupied("move_occupied", **taken)
+        refusing.admit(app.db, after, actor)
         app.db.run(*_written(Event.MOVE, before, after, actor, now))
     return after

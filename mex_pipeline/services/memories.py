@@ -1,4 +1,4 @@
-"""Memories written and read by hand: add, update, get, list (seed 004 §5.1)."""
+"""Memories written by hand: add, update (seed 004 §5.1); services/lookup.py reads them."""
 
 import shlex
 from dataclasses import replace
@@ -7,18 +7,16 @@ from datetime import datetime, timedelta
 from mex_pipeline.app import App
 from mex_pipeline.clock import from_iso, iso, parse_local
 from mex_pipeline.domain.candidate import Action, Candidate
-from mex_pipeline.domain.ids import new_id, require_prefix
+from mex_pipeline.domain.ids import new_id
 from mex_pipeline.domain.instruction import may_be_poison
-from mex_pipeline.domain.memory import Actor, Confidence, Event, HistoryEntry, Memory, Source
+from mex_pipeline.domain.memory import Actor, Confidence, Event, Memory
 from mex_pipeline.domain.proposal import hold
 from mex_pipeline.domain.rules import Checked, check_write, given_by, is_guarded
-from mex_pipeline.domain.selection import Selection
-from mex_pipeline.errors import InvalidInput, NotFound, SlotOccupied, UserError
+from mex_pipeline.errors import InvalidInput, SlotOccupied, UserError
 from mex_pipeline.services import declines, refusing
 from mex_pipeline.services.hygiene import to_store
-from mex_pipeline.services.results import Page
-from mex_pipeline.services.search import MAX_NUMBER, folder
-from mex_pipeline.store import changes, history, memories, proposals, purge, search, sources
+from mex_pipeline.services.lookup import find
+from mex_pipeline.store import changes, history, memories, proposals
 
 
 def add(
@@ -195,55 +193,3 @@ def _end_of(expires: str) -> str:
 def is_past(app: App, memory: Memory) -> bool:
     """True when the memory's expiry lies before now: accepted, but worth a warning (product G2)."""
     return memory.expires_at is not None and from_iso(memory.expires_at) <= app.clock.now()
-
-
-def get(app: App, prefix: str) -> tuple[Memory, list[Source], list[HistoryEntry]]:
-    """Return one memory, where it was said, and its history; any unambiguous prefix of 8 characters serves (product B9)."""
-    memory = find(app, prefix)
-    return memory, app.db.all(sources.of_memory(memory.id)), app.db.all(history.of_memory(memory.id))
-
-
-def find(app: App, prefix: str) -> Memory:
-    """Return the memory of an id or prefix.
-
-    Raises NotFound: `memory_not_found`, `memory_purged` with the whole id for one that was forgotten for good,
-    `ambiguous_id`.
-    """
-    wanted = require_prefix(prefix)
-    found = app.db.all(memories.by_prefix(wanted))
-    if not found:
-        gone = app.db.all(purge.purged_ids(wanted))
-        if len(gone) == 1:
-            raise NotFound("memory_purged", id=gone[0])
-        raise NotFound("ambiguous_id" if gone else "memory_not_found", id=prefix)
-    if len(found) > 1:
-        raise NotFound("ambiguous_id", id=prefix)
-    return found[0]
-
-
-def page(
-    app: App,
-    *,
-    topic: str | None = None,
-    sub_topic: str | None = None,
-    include_forgotten: bool = False,
-    project: str | None = None,
-    limit: int | None = 10,
-    offset: int = 0,
-) -> Page:
-    """Return one page of memories, newest created first; `limit` None or 0 means all (seed 004 §5.1)."""
-    if sub_topic is not None and topic is None:
-        raise InvalidInput("sub_topic_without_topic")
-    if not 0 <= offset <= MAX_NUMBER or (limit is not None and not 0 <= limit <= MAX_NUMBER):
-        raise InvalidInput("number_out_of_range", most=MAX_NUMBER)
-    now = iso(app.clock.now())
-    asked = Selection(
-        topic=topic,
-        sub_topic=sub_topic,
-        include_forgotten=include_forgotten,
-        project=None if project is None else folder(project),
-    )
-    with app.db.snapshot() as view:
-        rows = view.all(search.find(now, asked, limit=limit or -1, offset=offset))
-        total = view.first(search.count(now, asked))
-    return Page(tuple(rows), total or 0, offset)

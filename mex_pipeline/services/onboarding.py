@@ -11,7 +11,7 @@ from mex_pipeline.domain.memory import Actor, Confidence, Memory
 from mex_pipeline.domain.schema import Schema, Slot
 from mex_pipeline.llm.port import Usage
 from mex_pipeline.llm.presets import PRESETS, Preset
-from mex_pipeline.services import memories
+from mex_pipeline.services import listing, memories
 from mex_pipeline.store import usage
 
 _SLOTS: dict[str, tuple[tuple[str, str], ...]] = {
@@ -46,7 +46,7 @@ def questions(schema: Schema) -> Iterator[Question]:
 
 def held(app: App, slot: Slot) -> tuple[Memory, ...]:
     """Return the active memories of a slot, the newest first."""
-    return memories.page(app, topic=slot.topic, sub_topic=slot.name, limit=None).memories
+    return listing.page(app, topic=slot.topic, sub_topic=slot.name, limit=None).memories
 
 
 def answer(app: App, slot: Slot, text: str, actor: Actor) -> list[Memory]:

@@ -2,7 +2,7 @@
 
 import os
 from contextlib import suppress
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -145,7 +145,7 @@ def _woken(now: int) -> list[Statement]:
 
 def endpoint_scope(found: Settings) -> str:
     """Return the scope of the configured endpoint: another address, model, key or budget is another scope, not paused."""
-    caps = astuple(found.budget)
+    caps = found.budget
     return f"{MODEL}:{found.llm.profile(os.environ)}" + (f"/{'/'.join(map(str, caps))}" if any(caps) else "")
 
 

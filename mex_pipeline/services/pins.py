@@ -6,16 +6,20 @@ from dataclasses import replace
 from mex_pipeline.app import App
 from mex_pipeline.clock import iso
 from mex_pipeline.domain.memory import Actor, Event, Memory
-from mex_pipeline.errors import InvalidInput
-from mex_pipeline.services.memories import find
+from mex_pipeline.errors import InvalidInput, UserError
+from mex_pipeline.services.lookup import find
 from mex_pipeline.store import changes, history, memories
 
 
 def pin(app: App, identifiers: Sequence[str], *, is_pinned: bool, actor: Actor = Actor.USER) -> list[Memory]:
     """Pin memories, or take their pins off, all or none; return them as they are now.
 
-    One that is so already stays as it is. Raises NotFound, InvalidInput("memory_forgotten").
+    One that is so already stays as it is, and `updated_at` does: nothing that a memory says was changed or checked by it.
+    What a person wants first is not for an agent to say (product P7, F4): raises UserError("agent_cannot_pin") for one.
+    Raises NotFound, InvalidInput("memory_forgotten").
     """
+    if actor is Actor.AI:
+        raise UserError("agent_cannot_pin")
     now = iso(app.clock.now())
     with app.db.transaction() as tx:
         found = {memory.id: memory for memory in (find(app, one) for one in identifiers)}
@@ -25,7 +29,7 @@ def pin(app: App, identifiers: Sequence[str], *, is_pinned: bool, actor: Actor =
         for before in found.values():
             if before.is_pinned is is_pinned:
                 continue
-            after = found[before.id] = replace(before, is_pinned=is_pinned, updated_at=now)
+            after = found[before.id] = replace(before, is_pinned=is_pinned)
             line = changes.entry(Event.UPDATE, before, after, actor=actor, now=now)
             tx.run(memories.replace_row(after), history.append(line))
     return list(found.values())

@@ -1,26 +1,25 @@
 """The profile, as an agent puts it into its context (seed 004 §6.2)."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict
 from datetime import datetime, time, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 from mex_pipeline.app import App
 from mex_pipeline.clock import from_iso, iso
-from mex_pipeline.domain.memory import Memory
-from mex_pipeline.domain.profile import explain, fit, withhold
+from mex_pipeline.domain.memory import Confidence, Memory
+from mex_pipeline.domain.profile import explain, fit, most_lines, withheld, withhold
 from mex_pipeline.domain.profile import project as project_view
 from mex_pipeline.domain.render import profile_text
 from mex_pipeline.domain.view import Weighed, Withheld
 from mex_pipeline.errors import InvalidInput
-from mex_pipeline.services.search import MAX_NUMBER, folder
+from mex_pipeline.services.bounds import MAX_NUMBER, folder
 from mex_pipeline.settings import ViewSettings, require_topics
-from mex_pipeline.store import history, memories, search
+from mex_pipeline.store import history, memories
 from mex_pipeline.store.database import Database
 
 
-@dataclass(frozen=True, slots=True)
-class Profile:
+class Profile(NamedTuple):
     """The text, its estimated tokens and the budget; where asked for, each line that is shown or not, and why.
 
     `view` is the name of the view it was made by, `withheld` what is left out because it is sensitive.
@@ -51,8 +50,7 @@ def _weighed_plain(line: Weighed) -> dict[str, Any]:
     return shape | {"tokens": line.tokens}
 
 
-@dataclass(frozen=True, slots=True)
-class Past:
+class Past(NamedTuple):
     """The memories of another moment `at` (UTC ISO), in the order of their rows; services/timeline.py makes it.
 
     By validity a record's time is when it was said, by knowledge when it was learned (product B11). `earlier` as in
@@ -62,7 +60,7 @@ class Past:
     at: str
     by_validity: bool
     memories: tuple[Memory, ...]
-    earlier: Mapping[str, str] = field(default_factory=dict)
+    earlier: Mapping[str, str] = {}
 
     @property
     def name(self) -> str:
@@ -76,23 +74,26 @@ class Past:
         return [one for _, one in sorted(recent, key=lambda pair: pair[0], reverse=True)]
 
 
-@dataclass(frozen=True, slots=True)
-class _Material:
-    """What the profile is made of: slot memories, of equal moments the newest first, and records newest first."""
+class _Material(NamedTuple):
+    """What the profile is made of: slot memories, of equal moments the newest first, and records newest first.
+
+    `totals` tells how many a slot holds where only its best were read.
+    """
 
     held: list[Memory]
     recent: list[Memory]
     earlier: Mapping[str, str]
+    withheld: Sequence[Withheld] = ()
+    totals: Mapping[tuple[str, str], int] | None = None
 
     def only(self, memories: Iterable[Memory]) -> "_Material":
         """Return the same with these memories alone."""
         ids = {one.id for one in memories}
         held, recent = ([one for one in some if one.id in ids] for some in (self.held, self.recent))
-        return replace(self, held=held, recent=recent)
+        return self._replace(held=held, recent=recent)
 
 
-@dataclass(frozen=True, slots=True)
-class _Scope:
+class _Scope(NamedTuple):
     """What is asked for, once the command line, the view and the settings have spoken, in that order."""
 
     topics: Sequence[str] | None
@@ -126,23 +127,25 @@ def show(
     hides = app.schema.has_sensitive and not (include_sensitive or scope.includes_sensitive)
     moment = app.clock.now() if past is None else from_iso(past.at)
     now = iso(moment)
-    found = _material(app, scope, past, moment, project, needs_all=is_explained or hides)
-    withheld: list[Withheld] = []
-    if hides:
-        active = [one for one in (*found.held, *found.recent) if one.is_active(now)]
-        left, withheld = withhold(app.schema, active, scope.topics)
-        found = found.only(left)
-    limit, earlier = scope.recent_limit, found.earlier
+    if past is None and project is None and not is_explained:
+        found = _best(app, scope, moment, hides=hides)
+    else:
+        found = _material(app, scope, past, moment, project, needs_all=is_explained or hides)
+        if hides:
+            active = [one for one in (*found.held, *found.recent) if one.is_active(now)]
+            left, kept_back = withhold(app.schema, active, scope.topics)
+            found = found.only(left)._replace(withheld=kept_back)
     projected = project_view(
-        app.schema, found.held, now, scope.topics, recent=found.recent, recent_limit=limit, earlier=earlier
-    )
+        app.schema, found.held, now, scope.topics,
+        recent=found.recent, recent_limit=scope.recent_limit, earlier=found.earlier, totals=found.totals,
+    )  # fmt: skip
     fitted = fit(projected, scope.max_tokens, app.language)
     lines: list[Weighed] = []
     if is_explained:
         active = [one for one in (*found.held, *found.recent) if one.is_active(now)]
         lines = explain(app.schema, fitted, active, scope.topics, app.language)
     text = profile_text(fitted, app.language)
-    return Profile(text, fitted.tokens, scope.max_tokens, tuple(lines), view, tuple(withheld))
+    return Profile(text, fitted.tokens, scope.max_tokens, tuple(lines), view, tuple(found.withheld))
 
 
 def _view(app: App, name: str) -> ViewSettings:
@@ -174,6 +177,37 @@ def _first(*wishes: int | None) -> int:
     return next(wish for wish in wishes if wish is not None)
 
 
+def _best(app: App, scope: _Scope, moment: datetime, *, hides: bool) -> _Material:
+    """Read of each slot only as many memories as it shows, and only as many records: the store may hold any number."""
+    schema, topics, now, since = app.schema, scope.topics, iso(moment), iso(_days_back(moment, scope.recent_days))
+    shown = {
+        (slot.topic, slot.name): most_lines(slot)
+        for slot in schema.slots()
+        if (topics is None or slot.topic in topics) and not (hides and slot.policy.is_sensitive)
+    }
+    closed = [topic.name for topic in schema.topics.values() if hides and topic.is_sensitive]
+    counts: dict[tuple[str, str | None], int] = {}
+    recent: list[Memory] = []
+    with app.db.snapshot() as view:
+        totals = dict(view.all(memories.slot_counts(now)))
+        slots = shown.keys() & totals.keys()
+        held = view.all(memories.best_of_slots(sorted(slots), max((shown[one] for one in slots), default=0), now))
+        if scope.recent_limit:
+            recent = view.all(memories.recent_records(now, since, scope.recent_limit, topics, closed))
+        if hides:
+            counts.update(totals.items())
+        if closed and scope.recent_limit:
+            counts |= {(topic, None): count for topic, count in view.all(memories.recent_counts(now, since, closed))}
+        earlier = _earlier(view, now, held)
+    return _Material(held, recent, earlier, withheld(schema, counts, topics), totals)
+
+
+def _earlier(view: Database, now: str, held: Sequence[Memory]) -> dict[str, str]:
+    """The confirmed contents that doubtful ones stand in for."""
+    doubtful = [one.id for one in held if one.is_ai_inferred and one.confidence is Confidence.UNCERTAIN]
+    return dict(view.all(history.confirmed_before_doubt(now, doubtful))) if doubtful else {}
+
+
 def _material(
     app: App, scope: _Scope, past: Past | None, moment: datetime, project: str | None, *, needs_all: bool
 ) -> _Material:
@@ -188,14 +222,14 @@ def _material(
             found = _of(past, since)
         if project is None:
             return found
-        ids = set(view.all(search.in_project(folder(project))))
+        ids = set(view.all(memories.in_project(folder(project))))
     return found.only(one for one in (*found.held, *found.recent) if one.id in ids)
 
 
 def _current(view: Database, now: str, since: str, limit: int, topics: Sequence[str] | None) -> _Material:
     held = view.all(memories.slot_memories(now))[::-1]
     recent = view.all(memories.recent_records(now, since, limit, topics)) if limit else []
-    return _Material(held, recent, dict(view.all(history.confirmed_before_doubt(now))))
+    return _Material(held, recent, _earlier(view, now, held))
 
 
 def _of(past: Past, since: str) -> _Material:

@@ -37,7 +37,7 @@ from mex_pipeline.domain.wording import Language
 from mex_pipeline.errors import DatabaseBusy, ExternalError, MexError, NotFound
 from mex_pipeline.paths import write_private
 from mex_pipeline.services.lifecycle import matching, require_target
-from mex_pipeline.services.memories import find
+from mex_pipeline.services.lookup import find
 from mex_pipeline.store import compact, cursors, history, purge, refusals
 from mex_pipeline.store.database import Database
 from mex_pipeline.store.migrations import VERSION, version

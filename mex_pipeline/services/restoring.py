@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
@@ -13,7 +13,7 @@ from mex_pipeline.clock import iso, millis
 from mex_pipeline.domain.exported import APART, HISTORY, MEMORIES, PROPOSALS, SOURCES, TURNS, read_row
 from mex_pipeline.domain.job import Ending, Job, JobState, Outcome
 from mex_pipeline.domain.memory import Actor, Event, HistoryEntry, Memory
-from mex_pipeline.domain.refusal import Refusal, RefusalKind, hidden, place
+from mex_pipeline.domain.refusal import Refusal, RefusalKind, hidden, pair, place, refused
 from mex_pipeline.domain.restoring import Conflict, Decided, Given, decide, invalid, is_linked, read_memories
 from mex_pipeline.domain.schema import Schema
 from mex_pipeline.domain.unwelcome import hushed, is_unwelcome, unwelcome_histories, welcome
@@ -130,18 +130,40 @@ def _without_refused(file: _File, banned: list[Refusal]) -> _File:
     )
 
 
+def _undecided(
+    file: _File, here: Iterable[Memory], declined: list[Refusal], apart: list[Refusal]
+) -> list[dict[str, Any]]:
+    """The questions of the file without those to which a person said no here since they arose (product C6)."""
+    standing = {one.memory.id: one.memory for one in file.given} | {memory.id: memory for memory in here}
+
+    def refusal(row: dict[str, Any]) -> Refusal | None:
+        if row["candidate"]:
+            said = row["candidate"]
+            return refused(declined, place(said.get("topic"), said.get("sub_topic")), said["content"])
+        one, other = standing.get(row["memory_id"]), standing.get(row["other_id"])
+        if one is None or other is None:
+            return None
+        return refused(apart, place(one.topic, one.sub_topic), pair(one.content, other.content))
+
+    return [
+        row for row in file.rows[PROPOSALS.name] if (no := refusal(row)) is None or no.created_at < row["created_at"]
+    ]
+
+
 async def _commit(app: AsyncApp, job: Job, file: _File) -> None:
     moment = app.clock.now()
     now, at = iso(moment), millis(moment)
     async with app.db.transaction() as tx:
-        banned = await tx.all(refusals.of_kinds(RefusalKind.NEVER_AGAIN))
+        known = await tx.all(refusals.of_kinds(*RefusalKind))
+        banned, declined, apart = ([one for one in known if one.kind is kind] for kind in RefusalKind)
         file = await asyncio.to_thread(_without_refused, file, banned)
         here = await tx.all(export.concerned(file.ids(), file.slots(), now))
         purged = frozenset(await tx.all(purge.purged(file.ids())))
         replaces = job.payload["on_conflict"] == "overwrite"
         decided = await asyncio.to_thread(
-            decide, file.given, here, app.schema, purged=purged, now=now, replaces=replaces
+            decide, file.given, here, app.schema, purged=purged, now=now, replaces=replaces, declined=declined
         )
+        file = replace(file, rows={**file.rows, PROPOSALS.name: _undecided(file, here, declined, apart)})
         await _write(tx, _rows(decided))
         untold = purged | file.unlinked.keys()
         counts = await _beside(tx, file, decided, {memory.id for memory in here}, untold)

@@ -10,13 +10,22 @@ from mex_pipeline.clock import iso
 from mex_pipeline.domain.contradiction import contradictions
 from mex_pipeline.domain.decided import in_the_way
 from mex_pipeline.domain.ids import require_prefix
+from mex_pipeline.domain.likeness import are_near, are_same
 from mex_pipeline.domain.memory import Confidence, HistoryEntry, Memory, Source
 from mex_pipeline.domain.proposal import SIMILAR, Proposal, ProposalKind
-from mex_pipeline.domain.review import OF_KINDS, Importance, Kind, awaits_review, before_doubt, sources_of_value
+from mex_pipeline.domain.review import (
+    OF_KINDS,
+    Importance,
+    Kind,
+    awaits_review,
+    before_doubt,
+    is_rewritten,
+    sources_of_value,
+)
 from mex_pipeline.errors import InvalidInput, NotFound
-from mex_pipeline.services import memories as memory_service
+from mex_pipeline.services import lookup
 from mex_pipeline.services.asked import Asked, Beside, Held, Pair, Waiting
-from mex_pipeline.services.search import MAX_NUMBER
+from mex_pipeline.services.bounds import MAX_NUMBER
 from mex_pipeline.store import history, memories, proposals, review, sources
 from mex_pipeline.store.database import Database
 
@@ -92,8 +101,8 @@ def pending(
 def count(app: App, view: Database) -> int:
     """Return how many questions wait for a person: what `mex`, `mex stats` and the list agree on."""
     now = iso(app.clock.now())
-    found = (view.first(review.count(now, None)), view.first(proposals.count(now)))
-    return sum(number or 0 for number in found) + len(_due(app, view, now))
+    asked = _proposed(view, view.all(proposals.waiting(now)), now)
+    return (view.first(review.count(now, None)) or 0) + len(asked) + len(_due(app, view, now))
 
 
 def chosen(app: App, wanted: Wanted) -> list[Asked]:
@@ -131,7 +140,7 @@ def _queue(app: App, view: Database, now: str, topic: str | None, kind: Kind | N
         _Place(Kind.DOUBT, one.updated_at, one.topic, one.sub_topic, one.confidence, memory=one.id)
         for one in view.all(review.doubts(now, topic))
     ]
-    asked = _proposed(view, view.all(proposals.waiting(now, topic)))
+    asked = _proposed(view, view.all(proposals.waiting(now, topic)), now)
     due = [
         _Place(Kind.DUE, since, one.topic, one.sub_topic, one.confidence, memory=one.id)
         for one, since in _due(app, view, now)
@@ -141,9 +150,13 @@ def _queue(app: App, view: Database, now: str, topic: str | None, kind: Kind | N
     return sorted(found, key=lambda one: one.at, reverse=True)
 
 
-def _proposed(view: Database, found: Sequence[Proposal]) -> list[_Place]:
+def _proposed(view: Database, found: Sequence[Proposal], now: str) -> list[_Place]:
     rows = {one.id: one for one in view.all(memories.by_ids(_ids(found)))}
-    return [_place(proposal, rows) for proposal in found]
+    return [
+        _place(proposal, rows)
+        for proposal in found
+        if proposal.kind is ProposalKind.HOLD or _is_mergeable(proposal, rows, now)
+    ]
 
 
 def _ids(found: Iterable[Proposal]) -> set[str]:
@@ -223,7 +236,7 @@ def _named(app: App, view: Database, identifier: str, now: str) -> _Place:
     """The question that an id or prefix names, of a memory or a proposal."""
     asked = view.all(proposals.by_prefix(require_prefix(identifier)))
     if not asked:
-        return _of_memory(app, memory_service.find(app, identifier), now)
+        return _of_memory(app, lookup.find(app, identifier), now)
     if len(asked) > 1 or view.all(memories.by_prefix(require_prefix(identifier))):
         raise NotFound("ambiguous_id", id=identifier)
     rows = {one.id: one for one in view.all(memories.by_ids(_ids(asked)))}
@@ -244,8 +257,12 @@ def _of_memory(app: App, memory: Memory, now: str) -> _Place:
 
 def _is_mergeable(proposal: Proposal, rows: dict[str, Memory], now: str) -> bool:
     pair = [rows.get(one or "") for one in (proposal.memory_id, proposal.other_id)]
-    places = {(one.topic, one.sub_topic) for one in pair if one is not None and one.is_active(now)}
-    return len(places) == 1 and all(one is not None and one.is_active(now) for one in pair)
+    active = [one for one in pair if one is not None and one.is_active(now)]
+    if len(active) < len(pair) or len({(one.topic, one.sub_topic) for one in active}) > 1:
+        return False
+    # One that was rewritten since may say something else: nobody is asked to make one of what is not alike.
+    contents = [one.content for one in active]
+    return are_same(*contents) or are_near(*contents)
 
 
 def _explained(app: App, view: Database, places: Sequence[_Place], now: str) -> tuple[Asked, ...]:
@@ -257,7 +274,7 @@ def _explained(app: App, view: Database, places: Sequence[_Place], now: str) -> 
     for memory_id, source in view.all(sources.of_memories(rows)):
         said[memory_id].append(source)
     lines: defaultdict[str, list[HistoryEntry]] = defaultdict(list)
-    for line in view.all(history.of_memories(doubts)):
+    for line in view.all(history.of_memories(rows)):
         lines[line.memory_id].append(line)
     beside = _beside(app, view, places, now)
 
@@ -274,7 +291,12 @@ def _explained(app: App, view: Database, places: Sequence[_Place], now: str) -> 
             held = view.all(memories.in_slots([slot], now)) if slot else []
             return Held(proposal, proposal.candidate, in_the_way(proposal.candidate, held, app.schema))
         memory, other = rows[proposal.memory_id or ""], rows[proposal.other_id or ""]
-        return Pair(proposal, memory, other, tuple(said[memory.id]), tuple(said[other.id]))
+        return Pair(proposal, memory, other, words_of(memory), words_of(other))
+
+    def words_of(memory: Memory) -> tuple[Source, ...]:
+        """What was merged into a memory before has words of another job; what was written by hand has none."""
+        found = sources_of_value(memory, lines[memory.id], said[memory.id])
+        return found if found or is_rewritten(memory, lines[memory.id]) else tuple(said[memory.id])
 
     return tuple(explained(place) for place in places)
 

@@ -2,7 +2,6 @@
 
 import re
 from contextlib import closing
-from dataclasses import replace
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -65,11 +64,10 @@ def endpoint(
         raise InvalidInput("llm_needs_base_url")
     url = _checked_url(url)
     # A key belongs to the endpoint it was made for, and so does a model's name.
-    kept = stored if url == stored.base_url else replace(stored, api_key="", api_key_env="", model="")
+    kept = stored if url == stored.base_url else stored._replace(api_key="", api_key_env="", model="")
     if api_key_env and re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", api_key_env.strip()) is None:
         raise InvalidInput("llm_bad_key_variable")  # most likely the key itself: not repeated
-    return replace(
-        kept,
+    return kept._replace(
         base_url=url,
         model=kept.model if model is None else model.strip(),
         api_key=kept.api_key if api_key is None else api_key.strip(),

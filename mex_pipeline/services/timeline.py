@@ -17,8 +17,8 @@ from mex_pipeline.domain.timeline import Gone, Step
 from mex_pipeline.errors import InvalidInput, NotFound
 from mex_pipeline.services.profile import Past
 from mex_pipeline.services.results import deleted_plain, memory_plain
-from mex_pipeline.services.search import Dated, check_page
-from mex_pipeline.store import history, memories, search
+from mex_pipeline.services.search import Dated, all_words, check_page
+from mex_pipeline.store import history, memories
 from mex_pipeline.store.database import Database
 
 SINCE = "7d"
@@ -94,8 +94,7 @@ def find_with_superseded(app: App, asked: Selection, *, limit: int, offset: int)
     Seed 004 roadmap 2, product E2.
     """
     check_page(limit, offset)
-    current = app.db.all(search.find(iso(app.clock.now()), asked, limit=offset + limit))
-    found = [Dated(one, is_superseded=False) for one in current]
+    found = [Dated(one, is_superseded=False) for one in all_words(app, asked, limit=offset + limit)]
     found += [Dated(one, is_superseded=True) for one in _superseded(app, asked)]
     return found[offset : offset + limit]
 
@@ -111,7 +110,7 @@ def _meant(app: App, asked: Selection, values: tuple[Memory, ...], at: str) -> l
     found = [one for one in values if asked.holds(one, at)]
     if asked.project is None:
         return found
-    ids = set(app.db.all(search.in_project(asked.project)))
+    ids = set(app.db.all(memories.in_project(asked.project)))
     return [one for one in found if one.id in ids]
 
 

@@ -8,10 +8,11 @@ from mex_pipeline.app import App
 from mex_pipeline.domain.conversation import Turn
 from mex_pipeline.domain.kept import KeptTurn
 from mex_pipeline.domain.memory import Actor, Event, HistoryEntry, Memory, Source
+from mex_pipeline.domain.review import is_rewritten
 from mex_pipeline.domain.text import find_quote
 from mex_pipeline.errors import InvalidInput, MexError
 from mex_pipeline.services.files import source_key
-from mex_pipeline.services.memories import get
+from mex_pipeline.services.lookup import get
 from mex_pipeline.services.results import memory_plain, source_plain
 from mex_pipeline.services.transcripts import never_again, show
 from mex_pipeline.store import turns
@@ -66,7 +67,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """A memory with the places where it was said, oldest first; `is_rewritten` says that its value was changed by hand."""
+    """A memory with the places where it was said, oldest first; `is_rewritten` says that its value is no extracted one."""
 
     memory: Memory
     origin: Origin
@@ -93,7 +94,7 @@ def trace(app: App, prefix: str, *, context: int = 1) -> Trace:
         raise InvalidInput("context_out_of_range", most=MOST)
     memory, sources, lines = get(app, prefix)
     places = tuple(_place(app, source, context) for source in sources)
-    return Trace(memory, _origin(sources, lines), _is_rewritten(lines), places)
+    return Trace(memory, _origin(sources, lines), bool(sources) and is_rewritten(memory, lines), places)
 
 
 def _origin(sources: Sequence[Source], lines: Sequence[HistoryEntry]) -> Origin:
@@ -103,12 +104,6 @@ def _origin(sources: Sequence[Source], lines: Sequence[HistoryEntry]) -> Origin:
     if first is None or first.event is Event.IMPORT or first.job_id is not None:
         return "imported"
     return "by_agent" if first.actor is Actor.AI else "by_hand"
-
-
-def _is_rewritten(lines: Sequence[HistoryEntry]) -> bool:
-    """True when the value that holds is not the one that was extracted but one that somebody wrote."""
-    told = [line for line in lines if line.new_content is not None and line.new_content != line.old_content]
-    return bool(told) and told[-1].event is Event.UPDATE and told[-1].job_id is None
 
 
 def _place(app: App, source: Source, context: int) -> Place:

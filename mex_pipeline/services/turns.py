@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from mex_pipeline.clock import iso
-from mex_pipeline.domain.kept import KeptTurn, chosen, placed
+from mex_pipeline.domain.kept import KeptTurn, chosen, matching, placed
 from mex_pipeline.domain.purge import untold
 from mex_pipeline.domain.refusal import RefusalKind, hidden
 from mex_pipeline.errors import DatabaseBusy, InvalidInput
@@ -15,7 +15,6 @@ from mex_pipeline.store import cursors, purge, refusals, sources, turns
 from mex_pipeline.store.turns import KeptSession, Which
 
 if TYPE_CHECKING:
-    from collections.abc import Set
     from datetime import timedelta
 
     from mex_pipeline.app import App
@@ -24,8 +23,6 @@ if TYPE_CHECKING:
     from mex_pipeline.store.async_database import AsyncDatabase
     from mex_pipeline.store.sql import Statement
 
-SHORTEST = 8
-"""Characters that a shortened session id has at least, as every other id (product B9)."""
 _ONE_IN = 4
 """The file is written anew when one page in so many is free."""
 
@@ -125,23 +122,6 @@ def which(app: App, *, older_than: timedelta | None, session: str | None, agent:
     if session is not None:
         agent, session = matching(session, {(one.agent, one.session) for one in listed(app, agent)}, "--agent")
     return Which(agent=agent, session=session, before=before)
-
-
-def matching(given: str, known: Set[tuple[str, str]], option: str) -> tuple[str, str]:
-    """Return the (agent, session) of `known` that is meant: by the session's id itself, or the only one that begins so.
-
-    Raises InvalidInput: `session_unknown`, `session_ambiguous` (`session`), and `session_of_several` (`session`, `agents`,
-    `option`, which tells them apart) when sessions of several agents are called so.
-    """
-    names = {name for _, name in known}
-    found = {given} & names or {name for name in names if len(given) >= SHORTEST and name.startswith(given)}
-    if len(found) != 1:
-        raise InvalidInput("session_ambiguous" if found else "session_unknown", session=given)
-    (session,) = found
-    agents = sorted(agent for agent, name in known if name == session)
-    if len(agents) > 1:
-        raise InvalidInput("session_of_several", session=session, agents=", ".join(agents), option=option)
-    return agents[0], session
 
 
 def prune(app: App, wanted: Which, *, dry_run: bool) -> Pruned:

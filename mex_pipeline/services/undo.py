@@ -79,7 +79,7 @@ def undo(app: App, identifier: str, *, dry_run: bool = False, actor: Actor = Act
     a finished job of kind `undo`, which can be undone in turn. Message keys stay seen and sources stay, so that the same
     words do not bring back what was undone. With `dry_run` nothing is written. Raises NotFound (`undo_nothing_yet` for
     `last`, else as `named`), JobStateConflict("undo_job_unfinished"), InvalidInput (`undo_restore`, `undo_wrote_nothing`,
-    `undo_done_already`).
+    `undo_done_already`, `undo_done_by_hand`).
     """
     ids = _last(app) if identifier == LAST else named(app, identifier)
     with app.db.snapshot() if dry_run else app.db.transaction() as tx:
@@ -142,8 +142,11 @@ def _decided(app: App, view: Database, lines: Sequence[HistoryEntry], actor: Act
 def _nothing(view: Database, ids: Sequence[str], decided: Undoing) -> InvalidInput:
     if not decided.done:
         return InvalidInput("undo_wrote_nothing", id=ids[0])
-    by = view.all(history.latest(decided.done[:1]))[0].job_id
-    return InvalidInput("undo_done_already", id=ids[0], by=by or ids[0])
+    latest = view.all(history.latest(decided.done))
+    by = next((line.job_id for line in latest if line.event is Event.UNDO and line.job_id), None)
+    if by is None:
+        return InvalidInput("undo_done_by_hand", id=ids[0], memory=decided.done[0])
+    return InvalidInput("undo_done_already", id=ids[0], by=by)
 
 
 def _writes(tx: Database, items: Sequence[PutBack], actor: Actor, now: str, job_id: str) -> list[Statement]:

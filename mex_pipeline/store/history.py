@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from mex_pipeline.domain.ids import new_id
 from mex_pipeline.domain.memory import Actor, Event, HistoryEntry
@@ -108,6 +108,21 @@ def ids(prefix: str) -> Query[str]:
     )
 
 
+def last_purge() -> Query[int]:
+    """The number of the newest line that tells of a purge; 0 when nothing was ever purged."""
+    return Query("SELECT coalesce(max(seq), 0) AS n FROM history WHERE event = 'delete'", {}, value("n"))
+
+
+def purged_ids(prefix: str) -> Query[str]:
+    """Ids, at most two, that begin with `prefix` and whose memory was forgotten for good: only a `delete` line is left."""
+    return Query(
+        "SELECT DISTINCT memory_id FROM history WHERE memory_id >= :low AND memory_id < :high AND event = 'delete' "
+        "AND NOT EXISTS (SELECT 1 FROM memories WHERE memories.id = history.memory_id) LIMIT 2",
+        {"low": prefix, "high": prefix + "\U0010ffff"},
+        value("memory_id"),
+    )
+
+
 def deleted(since: str, until: str) -> Query[str]:
     """The ids of the memories that were deleted for good after `since` and up to `until`, in that order."""
     return Query(
@@ -118,11 +133,11 @@ def deleted(since: str, until: str) -> Query[str]:
     )
 
 
-def confirmed_before_doubt(now: str) -> Query[tuple[str, str]]:
+def confirmed_before_doubt(now: str, ids: Iterable[str] | None = None) -> Query[tuple[str, str]]:
     """(memory id, earlier content) of active doubtful values that stand where a confirmed one stood (product C6).
 
-    A doubt that replaced a doubt does not hide the confirmed value before both. What came after the doubt when it was
-    first written, and was undone, tells nothing about it (product P6).
+    Of the memories with these ids, or of all. A doubt that replaced a doubt does not hide the confirmed value before
+    both. What came after the doubt when it was first written, and was undone, tells nothing about it (product P6).
     """
     return Query(
         "SELECT m.id AS id, json_extract(h.before, '$.content') AS content FROM memories m JOIN history h ON h.seq = "
@@ -131,8 +146,9 @@ def confirmed_before_doubt(now: str) -> Query[tuple[str, str]]:
         "WHERE memory_id = m.id AND new_content = m.content AND json_extract(after, '$.valid_from') = m.valid_from "
         "AND json_extract(after, '$.confidence') = 'uncertain'), seq)) "
         f"WHERE m.is_ai_inferred = 1 AND m.confidence = 'uncertain' AND {ACTIVE} "
-        "AND json_extract(h.before, '$.confidence') = 'confirmed'",
-        {"now": now},
+        "AND json_extract(h.before, '$.confidence') = 'confirmed'"
+        + ("" if ids is None else " AND m.id IN (SELECT value FROM json_each(:ids))"),
+        {"now": now} | ({} if ids is None else {"ids": json.dumps(list(ids))}),
         lambda row: (row["id"], row["content"]),
     )
 
@@ -176,8 +192,7 @@ def newest_job() -> Query[str]:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Filter:
+class Filter(NamedTuple):
     """Which changes are meant: of these jobs, of memories that are in a topic, by whom, in a time (UTC ISO, both ends in)."""
 
     jobs: tuple[str, ...] | None = None

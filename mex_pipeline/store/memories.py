@@ -7,7 +7,7 @@ from typing import Any
 
 from mex_pipeline.domain.folding import sought
 from mex_pipeline.domain.memory import Confidence, Memory
-from mex_pipeline.store.sql import Query, Row, Statement
+from mex_pipeline.store.sql import Query, Row, Statement, value
 from mex_pipeline.store.tokens import segment
 
 COLUMNS = (
@@ -22,6 +22,12 @@ ACTIVE = "forgotten_at IS NULL AND (expires_at IS NULL OR expires_at > :now)"
 _WRITTEN = (*COLUMNS, "tokens", "sought")
 _INSERT = f"INSERT INTO memories ({', '.join(_WRITTEN)}) VALUES ({', '.join(f':{column}' for column in _WRITTEN)})"
 _UPDATE = f"UPDATE memories SET {', '.join(f'{column} = :{column}' for column in _WRITTEN[1:])} WHERE id = :id"
+
+IN_PROJECT = (
+    "SELECT memory_id FROM memory_sources WHERE (project = :project "
+    "OR substr(project, 1, length(:project) + 1) IN (:project || '/', :project || '\\'))"
+)
+"""The memories that were said in the folder `:project` or below it."""
 
 
 def decode(row: Row) -> Memory:
@@ -101,12 +107,65 @@ def slot_memories(now: str) -> Query[Memory]:
     return Query(f"{SELECT} WHERE sub_topic IS NOT NULL AND {ACTIVE} ORDER BY seq", {"now": now}, decode)
 
 
-def recent_records(now: str, since: str, limit: int, topics: Iterable[str] | None) -> Query[Memory]:
-    """The pinned active records, then the newest created at or after `since`, newest first (seed 004 §6.2 step 4)."""
+def slot_counts(now: str) -> Query[tuple[tuple[str, str], int]]:
+    """(slot, how many active memories it holds) of every slot that holds any."""
     return Query(
-        f"{SELECT} WHERE sub_topic IS NULL AND (created_at >= :since OR is_pinned = 1) AND {ACTIVE} "
-        "AND (:topics IS NULL OR topic IN (SELECT value FROM json_each(:topics))) "
-        "ORDER BY is_pinned DESC, created_at DESC, seq DESC LIMIT :limit",
-        {"now": now, "since": since, "limit": limit, "topics": None if topics is None else json.dumps(list(topics))},
+        f"SELECT topic, sub_topic, count(*) AS n FROM memories WHERE topic <> '' AND sub_topic <> '' AND {ACTIVE} "
+        "GROUP BY topic, sub_topic",
+        {"now": now},
+        lambda row: ((row["topic"], row["sub_topic"]), row["n"]),
+    )
+
+
+def best_of_slots(slots: Iterable[tuple[str, str]], most: int, now: str) -> Query[Memory]:
+    """The first `most` active memories of each slot as the profile ranks them (domain/profile.py); newest stored first."""
+    best = (
+        "SELECT seq FROM memories WHERE topic = json_extract(slot.value, '$[0]') "
+        f"AND sub_topic = json_extract(slot.value, '$[1]') AND {ACTIVE} "
+        "ORDER BY is_pinned DESC, confidence, updated_at DESC, seq DESC LIMIT :most"
+    )
+    return Query(
+        f"{SELECT.replace('FROM', 'FROM json_each(:slots) AS slot CROSS JOIN')} WHERE memories.seq IN ({best}) "
+        "ORDER BY memories.seq DESC",
+        {"slots": json.dumps(list(slots)), "most": most, "now": now},
         decode,
     )
+
+
+def recent_records(
+    now: str, since: str, limit: int, topics: Iterable[str] | None, but: Iterable[str] = ()
+) -> Query[Memory]:
+    """The pinned active records, then the newest created at or after `since`, newest first (seed 004 §6.2 step 4).
+
+    Of `topics` only, and none of the topics `but`; a negative limit means all.
+    """
+    meant = (
+        f"sub_topic IS NULL AND {ACTIVE} AND (:topics IS NULL OR topic IN (SELECT value FROM json_each(:topics))) "
+        "AND ifnull(topic, '') NOT IN (SELECT value FROM json_each(:but))"
+    )
+    pinned = f"SELECT seq FROM memories INDEXED BY memories_pinned WHERE is_pinned = 1 AND {meant}"
+    newest = f"SELECT seq FROM memories WHERE is_pinned = 0 AND created_at >= :since AND {meant}"
+    order = "created_at DESC, seq DESC LIMIT :limit"
+    return Query(
+        f"{SELECT} WHERE seq IN ({pinned}) OR seq IN ({newest} ORDER BY {order}) ORDER BY is_pinned DESC, {order}",
+        {
+            "now": now, "since": since, "limit": limit, "but": json.dumps(list(but)),
+            "topics": None if topics is None else json.dumps(list(topics)),
+        },
+        decode,
+    )  # fmt: skip
+
+
+def recent_counts(now: str, since: str, topics: Iterable[str]) -> Query[tuple[str, int]]:
+    """(topic, how many records of it `recent_records` finds in all) of those of the topics that have any."""
+    return Query(
+        "SELECT topic, count(*) AS n FROM memories WHERE topic IN (SELECT value FROM json_each(:topics)) "
+        f"AND sub_topic IS NULL AND (created_at >= :since OR is_pinned = 1) AND {ACTIVE} GROUP BY topic",
+        {"now": now, "since": since, "topics": json.dumps(list(topics))},
+        lambda row: (row["topic"], row["n"]),
+    )
+
+
+def in_project(project: str) -> Query[str]:
+    """The ids of the memories that were said in a folder or below it (product B3)."""
+    return Query(IN_PROJECT, {"project": project}, value("memory_id"))

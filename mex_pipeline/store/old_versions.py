@@ -218,7 +218,7 @@ def _in_order(
         )
         statement = history.append(entry)
         identifier = _own_id(own_ids.get(line["id"]), taken)
-        timed.append((entry.created_at, 1, number, replace(statement, params={**statement.params, "id": identifier})))
+        timed.append((entry.created_at, 1, number, statement._replace(params={**statement.params, "id": identifier})))
     return [statement for *_, statement in sorted(timed, key=lambda one: one[:3])]
 
 

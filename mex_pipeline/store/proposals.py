@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from mex_pipeline.domain.proposal import Proposal, ProposalKind, decode, encode
-from mex_pipeline.store.sql import Query, Row, Statement, value
+from mex_pipeline.store.sql import Query, Row, Statement
 
 _COLUMNS = ("id", "kind", "reason", "created_at", "memory_id", "other_id", "candidate", "job_id")
 _SELECT = "SELECT " + ", ".join(f"p.{column}" for column in _COLUMNS) + " FROM proposals p"
@@ -44,11 +44,6 @@ def insert(proposal: Proposal) -> Statement:
 def waiting(now: str, topic: str | None = None) -> Query[Proposal]:
     """The proposals that can be decided, newest first."""
     return Query(f"{_SELECT} WHERE {_WAITING} ORDER BY p.seq DESC", {"now": now, "topic": topic}, _decode)
-
-
-def count(now: str, topic: str | None = None) -> Query[int]:
-    """How many proposals can be decided."""
-    return Query(f"SELECT count(*) AS n FROM proposals p WHERE {_WAITING}", {"now": now, "topic": topic}, value("n"))
 
 
 def by_prefix(prefix: str) -> Query[Proposal]:

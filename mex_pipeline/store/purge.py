@@ -18,16 +18,6 @@ def tables() -> Query[str]:
     return Query("SELECT name FROM sqlite_master WHERE type = 'table'", {}, value("name"))
 
 
-def purged_ids(prefix: str) -> Query[str]:
-    """Ids, at most two, that begin with `prefix` and whose memory was forgotten for good: only a `delete` line is left."""
-    return Query(
-        "SELECT DISTINCT memory_id FROM history WHERE memory_id >= :low AND memory_id < :high AND event = 'delete' "
-        "AND NOT EXISTS (SELECT 1 FROM memories WHERE memories.id = history.memory_id) LIMIT 2",
-        {"low": prefix, "high": prefix + "\U0010ffff"},
-        value("memory_id"),
-    )
-
-
 def owned_rows(table: str, ids: Iterable[str]) -> Query[dict[str, Any]]:
     """The rows of an `OWNED` table that belong to the memories, whatever columns its version has."""
     return Query(f"SELECT * FROM {table} WHERE {_is_of(table)}", {"ids": json.dumps(sorted(ids))}, dict)

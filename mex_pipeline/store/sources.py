@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import asdict
 
 from mex_pipeline.domain.memory import Source
-from mex_pipeline.domain.retold import Said
+from mex_pipeline.domain.said import Said
 from mex_pipeline.store.sql import Query, Row, Statement, value
 
 _COLUMNS = (

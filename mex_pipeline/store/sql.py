@@ -1,8 +1,7 @@
 """The two values the stores make and the gateways run: a Query reads rows, a Statement writes them."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 T = TypeVar("T")
 
@@ -19,8 +18,7 @@ class Row(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Query(Generic[T]):
+class Query(NamedTuple, Generic[T]):
     """A SELECT (or a `… RETURNING` inside a transaction) with its values and the decoder of one row."""
 
     sql: str
@@ -28,12 +26,11 @@ class Query(Generic[T]):
     decode: Callable[[Row], T]
 
 
-@dataclass(frozen=True, slots=True)
-class Statement:
+class Statement(NamedTuple):
     """A write with its values. Statements of equal SQL are sent as one `executemany`."""
 
     sql: str
-    params: Mapping[str, Any] = field(default_factory=dict)
+    params: Mapping[str, Any] = {}
 
 
 def where(conditions: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:

@@ -38,7 +38,8 @@ class Which:
     before: str | None = None
 
 
-def _decode(row: Row) -> KeptTurn:
+def decode(row: Row) -> KeptTurn:
+    """Return the kept turn of one row."""
     return KeptTurn(**{name: row[name] for name in _COLUMNS})
 
 
@@ -79,7 +80,7 @@ def make_room(agent: str, session: str, position: int, number: int) -> Statement
 
 def one(agent: str, key: str) -> Query[KeptTurn]:
     """The kept turn of a message."""
-    return Query("SELECT * FROM turns WHERE agent = :agent AND key = :key", {"agent": agent, "key": key}, _decode)
+    return Query("SELECT * FROM turns WHERE agent = :agent AND key = :key", {"agent": agent, "key": key}, decode)
 
 
 def of_session(agent: str, session: str) -> Query[KeptTurn]:
@@ -87,7 +88,7 @@ def of_session(agent: str, session: str) -> Query[KeptTurn]:
     return Query(
         f"SELECT * FROM turns WHERE agent = :agent AND {SESSION} = :session ORDER BY position, seq",
         {"agent": agent, "session": session},
-        _decode,
+        decode,
     )
 
 
@@ -99,7 +100,7 @@ def nearest(turn: KeptTurn, *, earlier: bool) -> Query[KeptTurn]:
         f"SELECT * FROM turns WHERE agent = :agent AND {SESSION} = :session AND (position, seq) {sign} (:position, {own}) "
         f"ORDER BY position {order}, seq {order} LIMIT 1",
         {"agent": turn.agent, "session": turn.session, "position": turn.position, "key": turn.key},
-        _decode,
+        decode,
     )
 
 

@@ -150,12 +150,16 @@ def kept_reply(key: str) -> Query[str]:
     return Query("SELECT reply FROM kept_replies WHERE key = :key", {"key": key}, value("reply"))
 
 
-def keep_reply(key: str, job_id: str, source_file: str, reply: str, at: int) -> Statement:
-    """Keep a reply that was paid for until its job ends (product P4, H5)."""
+def keep_reply(key: str, job_id: str, source_file: str, reply: str, at: int, purges: int = 0) -> Statement:
+    """Keep a reply that was paid for until its job ends (product P4, H5).
+
+    Not when something was purged after line `purges` of history: the reply may tell the words of it anew (product B6).
+    """
     return Statement(
-        "INSERT INTO kept_replies (key, job_id, source_file, reply, kept_at) VALUES (:key, :job_id, :source_file, :reply, :at) "
+        "INSERT INTO kept_replies (key, job_id, source_file, reply, kept_at) SELECT :key, :job_id, :source_file, :reply, :at "
+        "WHERE NOT EXISTS (SELECT 1 FROM history WHERE seq > :purges AND event = 'delete') "
         "ON CONFLICT (key) DO UPDATE SET job_id = :job_id, reply = :reply, kept_at = :at",
-        {"key": key, "job_id": job_id, "source_file": source_file, "reply": reply, "at": at},
+        {"key": key, "job_id": job_id, "source_file": source_file, "reply": reply, "at": at, "purges": purges},
     )
 
 

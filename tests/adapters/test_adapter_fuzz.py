@@ -15,10 +15,11 @@ from mex_pipeline.domain.conversation import Cursor, Transcript
 from mex_pipeline.errors import MexError
 from tests.adapters.claude_session import chat, wild
 from tests.adapters.growing import identity
+from tests.support.extent import tries
 
 NAMES = "claude codex gemini codebuddy workbuddy chatgpt claude-ai opencode markdown plain"
 ADAPTERS = {name: registry.find(name) for name in NAMES.split()}
-COUNTED = settings(max_examples=120, deadline=None)
+COUNTED = settings(max_examples=tries(120), deadline=None)
 
 scalars = st.none() | st.booleans() | st.integers() | st.floats() | st.text(st.characters(), max_size=20)
 anything = st.recursive(

@@ -8,6 +8,7 @@ import pytest
 from mex_pipeline.adapters import claude_queue
 from tests.adapters.claude_session import ADAPTER, Session, whole
 from tests.adapters.growing import follow, identity, one_pass, schedules
+from tests.support.extent import tries
 
 
 @pytest.fixture
@@ -208,9 +209,9 @@ def busy(seed: int) -> Session:
 def test_any_growth_of_a_busy_queue_gives_what_one_pass_gives(
     path: Path, monkeypatch: pytest.MonkeyPatch, reach: int
 ) -> None:
-    """I1: 240 random schedules over 60 random sessions, at rest or not between the steps; with a short memory too."""
+    """I1: random schedules over random sessions, two over each, at rest or not between the steps; with a short memory too."""
     monkeypatch.setattr(claude_queue, "REACH", reach)
-    for seed in range(60):
+    for seed in range(tries(60)):
         data = busy(seed).data()
         expected = one_pass(ADAPTER, path, data)
         for cuts in schedules(data, 2, seed):

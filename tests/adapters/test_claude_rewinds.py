@@ -12,6 +12,7 @@ from mex_pipeline.adapters.claude_branches import Link, Tree
 from mex_pipeline.domain.conversation import Cursor
 from tests.adapters.claude_session import ADAPTER, Session, Talk, whole
 from tests.adapters.growing import follow, identity, schedules
+from tests.support.extent import tries
 
 
 @pytest.fixture
@@ -208,13 +209,13 @@ def keys(path: Path, data: bytes) -> list[str]:
 
 
 def test_i1_growth_gives_one_pass_and_only_what_was_read_before_its_rewind_besides(path: Path) -> None:
-    """Over 200 schedules of 100 random sessions.
+    """Over two schedules of each of some random sessions.
 
     Every turn of one pass over the whole is given once, and all in the order of the file. A turn beyond these was
     valid at one of the readings: one pass over the file as it was then gives it.
     """
     beyond = 0
-    for seed in range(100):
+    for seed in range(tries(100)):
         session = wandering(seed)
         data = session.data()
         final, order = keys(path, data), keys(path, without_tree(session))
@@ -226,7 +227,7 @@ def test_i1_growth_gives_one_pass_and_only_what_was_read_before_its_rewind_besid
             if extra := set(taken) - set(final):
                 beyond += 1
                 assert extra <= {key for cut in cuts for key in keys(path, data[:cut])}, seed
-    assert beyond > 20
+    assert beyond > tries(20)
 
 
 ids = st.sampled_from("abcdefgh")
@@ -243,7 +244,7 @@ def left(links: list[Link]) -> dict[str, int]:
     return tree.left(link.uuid for link in links)
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=tries(500), deadline=None)
 @given(tree=trees)
 def test_nothing_written_later_takes_up_what_was_left(tree: list[Link]) -> None:
     """The ground of I1: whatever hangs on what, in any order and in circles, the part that is left only grows."""

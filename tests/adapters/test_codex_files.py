@@ -16,6 +16,7 @@ from mex_pipeline.errors import MexError, SourceFormat, SourceUnreadable
 from tests.adapters.codex_session import ADAPTER, CHAT, STYLES, Rollout, chat, document, whole, wild
 from tests.adapters.corpus import CORPUS, needs_corpus
 from tests.adapters.growing import identity, said
+from tests.support.extent import tries
 
 CX01 = CORPUS / "sessions" / "cx01-three-turns.jsonl"
 
@@ -163,7 +164,7 @@ def check(transcript: Transcript) -> None:
     assert len({turn.key for turn in transcript.turns}) == len(transcript.turns)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=tries(150), deadline=None)
 @given(values=st.lists(record, max_size=6), rubbish=st.binary(max_size=60), style=st.sampled_from(STYLES))
 def test_whatever_a_rollout_holds_a_read_gives_a_transcript(
     fuzzed: Path, values: list[dict[str, Any]], rubbish: bytes, style: str

@@ -9,6 +9,7 @@ from mex_pipeline.domain.conversation import settled
 from tests.adapters.codex_session import ADAPTER, STYLES, Rollout, chat, whole, wild
 from tests.adapters.corpus import CORPUS, needs_corpus
 from tests.adapters.growing import follow, identity, one_pass, schedules
+from tests.support.extent import tries
 
 REAL = [CORPUS / "sessions" / "cx01-three-turns.jsonl", CORPUS / "real-clients" / "codex-0.171.0-rollout.jsonl"]
 
@@ -24,7 +25,7 @@ def test_any_growth_schedule_of_a_rollout_gives_what_one_pass_gives(tmp_path: Pa
     path = tmp_path / "s.jsonl"
     expected = one_pass(ADAPTER, path, data)
     assert len(expected) > 7
-    for seed, cuts in enumerate(schedules(data, 25, seed=len(data))):
+    for seed, cuts in enumerate(schedules(data, tries(25), seed=len(data))):
         chance = random.Random(seed)
         assert identity(follow(ADAPTER, path, data, cuts)) == expected, cuts
         assert identity(follow(ADAPTER, path, data, cuts, lambda: chance.random() < 0.5)) == expected, cuts  # noqa: B023
@@ -49,7 +50,7 @@ def test_any_growth_schedule_of_a_real_rollout_gives_what_one_pass_gives(tmp_pat
     data = source.read_bytes()
     path = tmp_path / "s.jsonl"
     expected = one_pass(ADAPTER, path, data)
-    for cuts in schedules(data, 30, seed=len(data)):
+    for cuts in schedules(data, tries(30), seed=len(data)):
         assert identity(follow(ADAPTER, path, data, cuts)) == expected, cuts
 
 

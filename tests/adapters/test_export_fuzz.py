@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 from mex_pipeline.domain.conversation import Cursor, Transcript
 from mex_pipeline.errors import InvalidInput, SourceFormat, SourceGone, SourceUnreadable
 from tests.adapters.export_files import CHATGPT, CLAUDE_AI, Cai, cai_chat, gpt_chat, text_of
+from tests.support.extent import tries
 
-COUNTED = settings(max_examples=100, deadline=None)
+COUNTED = settings(max_examples=tries(100), deadline=None)
 SOURCE_ERRORS = (SourceGone, SourceUnreadable, SourceFormat)
 
 scalars = st.none() | st.booleans() | st.integers() | st.floats() | st.text(st.characters(), max_size=20)

@@ -9,6 +9,7 @@ import pytest
 from mex_pipeline.domain.conversation import Cursor
 from tests.adapters.gemini_session import ADAPTER, CONTEXT, Journal, parts, whole
 from tests.adapters.growing import identity, said
+from tests.support.extent import tries
 
 SUMMARY = "<state_snapshot>\n<overall_goal>NOISE</overall_goal>\n</state_snapshot>"
 ACKNOWLEDGED = "Got it. Thanks for the additional context!"
@@ -92,7 +93,7 @@ class Client:
 @pytest.mark.parametrize("part", range(4))
 def test_what_was_typed_and_answered_is_read_once_whatever_the_client_does(tmp_path: Path, part: int) -> None:
     """Failed requests, resumed processes, compacted talk, rewritten history, rewinds."""
-    for seed in range(part * 60, part * 60 + 60):
+    for seed in range(part * 60, part * 60 + tries(60)):
         client = Client(seed)
         for _ in range(25):
             client.act(may_rewind=True)
@@ -103,7 +104,7 @@ def test_what_was_typed_and_answered_is_read_once_whatever_the_client_does(tmp_p
 
 def test_reading_after_every_act_extracts_each_word_once(tmp_path: Path) -> None:
     """I1 between whole acts of the client; rewinds apart, which take back what was extracted."""
-    for seed in range(40):
+    for seed in range(tries(40)):
         client, cursor, seen = Client(seed), Cursor(), dict[str, str]()
         for _ in range(20):
             client.act(may_rewind=False)

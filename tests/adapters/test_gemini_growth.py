@@ -11,6 +11,7 @@ from mex_pipeline.domain.conversation import Cursor, Turn, settled
 from tests.adapters.corpus import CORPUS, needs_corpus, sha, truth
 from tests.adapters.gemini_session import ADAPTER, Journal, as_document, chat, whole
 from tests.adapters.growing import identity
+from tests.support.extent import tries
 
 REAL = CORPUS / "real-clients" / "gemini-cli-0.61.0.jsonl"
 SESSIONS = CORPUS / "sessions"
@@ -68,7 +69,7 @@ def test_any_growth_of_a_journal_gives_what_one_pass_gives(tmp_path: Path, form:
     path.write_bytes(data)
     expected = identity(whole(path).turns)
     assert len(expected) == 13
-    for seed in range(110):
+    for seed in range(tries(110)):
         states = cuts(data, seed)
         assert identity(follow(path, states, quiet_at_the_end(states, seed, seed % 2 / 2))) == expected, seed
 
@@ -79,7 +80,7 @@ def test_any_growth_of_a_document_gives_what_one_pass_gives(tmp_path: Path) -> N
     path.write_bytes(as_document(journal))
     expected = identity(whole(path).turns)
     count = len(journal.messages)
-    for seed in range(110):
+    for seed in range(tries(110)):
         chance = random.Random(seed)
         counts = [*sorted(chance.choices(range(count + 1), k=chance.randint(1, 8))), count]
         states = [as_document(journal, one, indent=chance.choice([None, 2])) for one in counts]

@@ -12,6 +12,7 @@ from mex_pipeline.adapters import records as records_module
 from mex_pipeline.adapters.jsonl import window
 from mex_pipeline.adapters.records import Record, records
 from mex_pipeline.domain.conversation import Cursor, Turn
+from tests.support.extent import tries
 
 SEPARATORS = "\u2028\u2029\x85\x0b\x0c\x1c\x1d\x1e"
 
@@ -206,7 +207,7 @@ any_line = (
 )
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=tries(400), deadline=None)
 @given(lines=st.lists(any_line, max_size=8), newline=st.sampled_from([b"\n", b"\r\n"]), is_ended=st.booleans())
 def test_the_fast_decoder_gives_exactly_what_the_tolerant_one_gives(
     lines: list[bytes], newline: bytes, is_ended: bool

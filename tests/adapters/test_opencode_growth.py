@@ -13,6 +13,7 @@ from mex_pipeline.domain.conversation import Cursor, Transcript, Turn, settled
 from mex_pipeline.errors import MexError
 from tests.adapters.growing import identity, said
 from tests.adapters.opencode_session import ADAPTER, START, Export, chat, text, whole
+from tests.support.extent import tries
 
 TALK = [{"role": role, "content": f"{role} {number} 好"} for number in range(6) for role in ("user", "assistant")]
 
@@ -249,7 +250,7 @@ anything = st.recursive(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=tries(150), deadline=None)
 @given(info=anything, message=anything, part=anything, rest=st.lists(anything, max_size=3))
 def test_exports_of_any_shape_give_a_transcript_or_a_named_error(
     tmp_path_factory: pytest.TempPathFactory, info: Any, message: Any, part: Any, rest: list[Any]

@@ -21,6 +21,7 @@ from tests.adapters.corpus import CORPUS, needs_corpus
 from tests.adapters.growing import follow, identity, one_pass, said, schedules
 from tests.adapters.opencode_session import chat as opencode_chat
 from tests.adapters.workbuddy_session import ADAPTER, CHAT, Session, chat, whole, wild
+from tests.support.extent import tries
 
 CODEBUDDY = CodeBuddyAdapter()
 
@@ -170,7 +171,7 @@ def test_any_growth_schedule_of_a_session_gives_what_one_pass_gives(tmp_path: Pa
     path = tmp_path / "s.jsonl"
     expected = one_pass(ADAPTER, path, data)
     assert len(expected) > 5
-    for cuts in schedules(data, 80, seed=len(data)):
+    for cuts in schedules(data, tries(80), seed=len(data)):
         assert identity(follow(ADAPTER, path, data, cuts)) == expected, cuts
 
 
@@ -252,7 +253,7 @@ def check(transcript: Transcript) -> None:
     assert len({turn.key for turn in transcript.turns}) == len(transcript.turns)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=tries(150), deadline=None)
 @given(values=st.lists(record, max_size=6), rubbish=st.binary(max_size=60))
 def test_whatever_a_session_holds_a_read_gives_a_transcript(
     fuzzed: Path, values: list[dict[str, Any]], rubbish: bytes

@@ -32,6 +32,10 @@ def test_a_dry_run_tells_what_is_sent_in_all_and_whether_today_has_room(
     assert f"about {cost['input_tokens']} tokens are sent" in told
     assert "room for 1000 of its 50000 tokens" in told
     assert "今天的预算 50000 token 还剩 1000" in mex("extract", "--dry-run", "--file", path, "--lang", "zh").out
+    again = ["extract", "--again", path, "--dry-run"]
+    sent = mex(*again, "--json").json["input_tokens"]
+    assert f"about {sent} tokens are sent" in mex(*again).out
+    assert "room for 1000 of its 50000 tokens" in mex(*again).out
     assert model.requests() == []
 
 

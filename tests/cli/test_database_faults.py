@@ -22,6 +22,7 @@ ARGUMENTS: dict[str, list[str]] = {
     "add": ["--content", "x"],
     "update": [ID, "--content", "x"],
     "pin": [ID],
+    "related": [ID],
     "get": [ID],
     "search": ["x"],
     "history": [ID],

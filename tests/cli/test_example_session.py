@@ -3,6 +3,7 @@
 import os
 import shutil
 import subprocess
+import sysconfig
 from pathlib import Path
 
 import pytest
@@ -62,9 +63,10 @@ def test_the_first_command_of_the_readme_ends_with_a_profile(tmp_path: Path) -> 
         (clone / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / name, clone / name)
     environment = {name: value for name, value in os.environ.items() if not name.startswith("MEX_")}
+    here = os.pathsep.join([sysconfig.get_path("purelib"), sysconfig.get_path("platlib")])
     done = subprocess.run(
         ["sh", "docs/examples/first-run.sh"], cwd=clone, capture_output=True, text=True, check=False, timeout=300,
-        env=environment | {"LANG": "C.UTF-8"},
+        env=environment | {"LANG": "C.UTF-8", "PYTHONPATH": here},  # pip downloads nothing that is installed here
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert "# User profile\n## Basic information\n- Name: 林晓舟\n" in done.stdout

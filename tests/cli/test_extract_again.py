@@ -149,6 +149,7 @@ def test_product_b10_without_its_file_the_kept_turns_are_read(home: Path, model:
     (source,) = mex("source", job["added"][0]["id"], "--json").json["sources"]
     assert (source["source_file"], source["verified"], source["found_in"]) == (str(session.path), True, "kept")
     assert again(str(session.path))["outcome"] == "nothing_to_remember", "its old path names it too"
+    assert str(session.path) in mex("jobs", "show", job["job_id"]).out, "it was no given text"
 
 
 def test_product_b10_given_text_is_read_again_by_the_job_that_was_given_it(home: Path) -> None:

@@ -14,6 +14,7 @@ from mex_pipeline.lease import FileLock
 from mex_pipeline.paths import Home
 from tests.adapters.export_files import gpt_chat, write
 from tests.adapters.opencode_session import Export, store
+from tests.support.extent import tries
 from tests.support.program import Ran, in_process, opened
 from tests.support.sessions import SessionFile
 
@@ -249,7 +250,7 @@ WORDS = st.sampled_from(
 )  # fmt: skip
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=tries(400), deadline=None)
 @given(words=st.lists(WORDS, max_size=7))
 def test_words_that_the_short_way_takes_mean_the_same_to_typer(words: list[str]) -> None:
     mine = enqueue.read(["extract", *words])

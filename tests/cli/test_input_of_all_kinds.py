@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from mex_pipeline.domain.structured import MAX_CONTENT
+from tests.support.extent import tries
 from tests.support.program import contents, mex, opened
 
 FAMILY = "👨‍👩‍👧"
@@ -189,7 +190,7 @@ TEXTS = st.text(st.characters(exclude_categories=()), max_size=40) | st.text(
 )
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=tries(60), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(TEXTS)
 def test_any_content_is_stored_exactly_or_refused_and_any_text_may_be_searched(text: str) -> None:
     """Without a traceback in either case."""

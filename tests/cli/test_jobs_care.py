@@ -190,3 +190,23 @@ def test_the_short_help_shows_five_commands_and_names_the_rest(home: Path) -> No
         assert verb in told.partition("Commands:\n")[0]
         assert verb in mex("help", "all").out
         assert mex("jobs", verb, "--help").code == 0
+
+
+@pytest.mark.parametrize(
+    ("lang", "told", "counted", "ended"),
+    [
+        ("en", "done: shown only, nothing written", "nothing to read, or only shown 1", "(done)"),
+        ("zh", "完成：仅预览，未写入", "没有可读的内容或仅预览 1", "（已完成）"),
+    ],
+)
+def test_a_preview_is_told_as_what_it_is(
+    tmp_path: Path, home: Path, lang: str, told: str, counted: str, ended: str
+) -> None:
+    """In its story, in the numbers of all jobs, and where it can no more be run again or stopped."""
+    session = str(SessionFile(tmp_path / "s.jsonl").user("记住：我对花生过敏").path)
+    mex("extract", "--from", "claude", "--file", session)
+    job_id = mex("extract", "--again", session, "--diff", "--json").json["job_id"]
+    assert words(mex("jobs", "logs", job_id, MEX_LANG=lang).out)[-1] == told
+    assert counted in mex("jobs", "stats", MEX_LANG=lang).out
+    for verb in ("retry", "cancel"):
+        assert ended in mex("jobs", verb, job_id, MEX_LANG=lang, ok=False).err

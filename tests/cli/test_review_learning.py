@@ -64,6 +64,29 @@ def test_what_was_declined_is_not_inferred_again(texts: tuple[str, str]) -> None
     assert sorted(one["content"] for one in queue()) == sorted([texts[1], texts[0]])
 
 
+@pytest.mark.parametrize(
+    ("declined", "again"),
+    [
+        ("the cello", "cello"),
+        ("rock-climbing", "Rock climbing"),
+        ("养猫，养狗", "养猫、养狗"),
+        ("ＡＢＣ 乐队", "abc乐队"),
+    ],
+)
+def test_product_b5_a_declined_value_is_recognised_however_it_is_written(home: Path, declined: str, again: str) -> None:
+    """As a value that is said again would be; its denial is another value; a person who gives it lifts the no."""
+    heard(day(-9), declined, **GUESS)
+    mex("review", "decline", "--all")
+    heard(day(0), again, **GUESS)
+    assert contents() == []
+    heard(day(0), f"不 not {again}", **GUESS)
+    assert contents() == [f"不 not {again}"]
+    mex("review", "decline", "--all")
+    mex("forget", mex("add", "--topic", "health", "--sub-topic", "exercise", "--content", again, "--json").json["id"])
+    heard(day(0), declined, **GUESS)
+    assert contents() == [declined]
+
+
 def test_an_uncertain_update_that_was_declined_does_not_come_back(texts: tuple[str, str]) -> None:
     past.add(day(-30), "health.exercise", texts[1])
     heard(day(-9), texts[0], **DOUBT)

@@ -63,7 +63,7 @@ def test_product_c6_decline_with_restore_previous_brings_the_whole_state_back(mo
     (row,) = mex("list", "--json").json
     assert row.items() <= after.items()
     assert [one["content"] for one in mex("search", "杭州", "--json").json] == ["杭州"]
-    assert mex("search", "深圳", "--json").json == []
+    assert mex("search", "--keyword", "深圳", "--json").json == []
     assert "杭州" in mex("profile").out
 
 

@@ -157,6 +157,25 @@ def test_a_merge_that_has_lost_a_memory_does_not_wait(alike: tuple[str, ...]) ->
     assert (queue(), pending()) == ([], 0)
 
 
+def test_what_was_rewritten_is_not_asked_about_with_the_words_of_before(alike: tuple[str, ...]) -> None:
+    """Much alike still: it is asked about without them. Not alike any more: there is nothing to ask, and nothing to make one."""
+    (pair,) = merges()
+    other = pair["other"]["id"]
+    mex("update", other, "--content", alike[2])
+    (asked,) = merges()
+    assert [(asked[side]["content"], len(asked[side]["sources"])) for side in ("memory", "other")] == [
+        (alike[0], 1), (alike[2], 0),
+    ]  # fmt: skip
+    mex("update", other, "--content", "弹钢琴 piano")
+    assert queue() == []
+    assert pending() == 0
+    assert refused("approve", pair["id"]) == refused("decline", pair["id"]) == "review_stale"
+    mex("review", "approve", "--all")
+    assert contents() == sorted((alike[0], "弹钢琴 piano"))
+    mex("update", other, "--content", alike[1])
+    assert [one["id"] for one in merges()] == [pair["id"]]
+
+
 @pytest.mark.parametrize("lang", ["zh", "en"])
 def test_an_approved_hold_is_written_as_a_persons_word(home: Path, lang: str) -> None:
     """Confirmed, with its source, by the hand of the user."""

@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
+from tests.support.model_server import ModelServer
 from tests.support.program import mex, opened
+from tests.support.reviewing import HOME, add, queue, said
 from tests.support.sessions import SessionFile
 from tests.support.terminal import Terminal
 
@@ -123,6 +125,34 @@ def test_a_value_that_was_written_by_hand_since_is_told_apart_from_its_words(hom
     mex("update", memory, "--content", "对花生过敏")
     assert source(memory)["rewritten"] is True
     assert "changed by hand" in mex("source", memory).out
+
+
+def test_a_value_that_an_undo_brought_back_is_told_apart_from_the_words_of_what_was_undone(model: ModelServer) -> None:
+    """Written by hand before: no conversation says it. Said before: its own words are there."""
+    memory = add("杭州")["id"]
+    said(model, "我搬到上海了", HOME | {"action": "update", "content": "上海"})
+    assert source(memory)["rewritten"] is False
+    mex("undo", "last")
+    assert (source(memory)["memory"]["content"], source(memory)["rewritten"]) == ("杭州", True)
+    mex("undo", "last")
+    said(model, "我搬到广州了", HOME | {"action": "update", "content": "广州"})
+    mex("undo", "last")
+    assert (source(memory)["memory"]["content"], source(memory)["rewritten"]) == ("上海", False)
+
+
+@pytest.mark.parametrize("keep", ["memory", "other"])
+def test_of_two_that_were_made_one_the_words_of_both_are_the_values(model: ModelServer, keep: str) -> None:
+    """Whose content stays was not written by hand; one that was stays told apart."""
+    for words in ("周末喜欢在山里徒步看日出", "周末喜欢在山里徒步看日落吧"):
+        said(model, words, {"topic": "leisure", "sub_topic": "hobbies", "content": words})
+    (asked,) = queue()
+    memory = asked["memory"]["id"]
+    mex("review", "approve", asked["id"], "--keep", keep)
+    told = source(memory)
+    assert (told["memory"]["content"], told["rewritten"]) == (asked[keep]["content"], False)
+    assert [place["quote"] for place in told["sources"]] == [asked[side]["content"] for side in ("memory", "other")]
+    mex("update", memory, "--content", "周末在山里徒步")
+    assert source(memory)["rewritten"] is True
 
 
 def test_product_b3_unverified_words_are_called_so(home: Path, tmp_path: Path) -> None:

@@ -193,8 +193,9 @@ def test_what_another_topic_has_paid_for_is_kept(home: Path, model: ModelServer)
     assert (failed["state"], failed["usage"]["calls"]) == ("failed", 1)
     assert mex("compact", "--yes", "--topic", "leisure", "--json").json["outcome"] == "committed"
     asked = len(model.requests())
-    mex("jobs", "retry", failed["job_id"])
-    done = mex("jobs", "wait", failed["job_id"], "--timeout", "60", "--json").json
+    mex("jobs", "retry", failed["job_id"], MEX_WORKER_AUTOSTART="false")
+    with worker():
+        done = mex("jobs", "wait", failed["job_id"], "--timeout", "60", "--json").json
     assert (done["outcome"], done["usage"]["reused"], len(model.requests()) - asked) == ("committed", 1, 1)
 
 
@@ -222,6 +223,19 @@ def test_of_a_record_forgotten_for_good_while_the_model_answers_nothing_is_told(
         job = mex("jobs", "wait", job_id, "--timeout", "60", "--json").json
     assert job["discarded"] == [{"content": "", "reason": "summary_original_changed"}]
     assert contents() == sorted(ENGLISH[1:])
+
+
+def test_nor_by_a_summary_that_is_rejected(home: Path, model: ModelServer) -> None:
+    remember()
+    first = next(one["id"] for one in mex("list", "--json").json if one["content"] == ENGLISH[0])
+    model.script({"hold": "go", "reply": reply().replace("with Anna", "with Anna 42 times")})
+    with worker():
+        job_id = mex("compact", "--yes", "--async", "--json").json["job_id"]
+        until(model.requests)
+        mex("forget", "--hard", first, "--yes")
+        model.release("go")
+        job = mex("jobs", "wait", job_id, "--timeout", "60", "--json").json
+    assert job["discarded"] == [{"content": "", "reason": "summary_number"}]
 
 
 def test_a_topic_that_nobody_has_declared_is_refused(home: Path, model: ModelServer) -> None:

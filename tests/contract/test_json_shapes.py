@@ -72,6 +72,7 @@ class Tour:
         note = self._id("add", "--topic", "finance", "--content", "review the funds")
         yield "add", ("add", "--topic", "work", "--sub-topic", "tech_stack", "--content", "Python")
         yield "update", ("update", name, "--content", "Chen Xiaolin")
+        yield "related", ("related", name)
         yield "pin", ("pin", name)
         yield "unpin", ("pin", name, "--off")
         yield "list", ("list", "--topic", "basic_info")
@@ -99,6 +100,7 @@ class Tour:
         yield "transcript", ("transcript", str(EXAMPLE))
         yield "extract_dry_run", ("extract", "--dry-run", "记住：我喜欢绿茶")
         yield "extract", ("extract", "记住：我喜欢绿茶")
+        yield "search_turns", ("search", "--turns", "绿茶", "--explain")
         yield "extract_async", ("extract", "--async", "记住：我对花生过敏")
         job = self.run("jobs", "list").json[0]["job_id"]
         yield "jobs_list", ("jobs", "list")
@@ -160,6 +162,11 @@ class Tour:
         tea = self.run("get", memory).json["sources"][0]["job_id"]
         yield "undo", ("undo", tea)
         yield "compact", ("compact", "--dry-run")
+        config = self.folder / "home" / "config.yaml"
+        plain = config.read_text(encoding="utf-8")
+        config.write_text(plain.replace("enabled: false", "enabled: true"), encoding="utf-8")
+        yield "embed", ("embed", "--async")
+        config.write_text(plain, encoding="utf-8")
         yield "log", ("log", "--limit", "1")
         yield "clear", ("clear", "--yes")
 

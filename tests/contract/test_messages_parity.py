@@ -5,10 +5,12 @@ from typing import get_args
 
 import pytest
 
+from mex_pipeline import messages
 from mex_pipeline.domain.compact import Flaw
 from mex_pipeline.domain.conversation import Role
 from mex_pipeline.domain.job import OVER_BUDGET, JobState, Outcome
 from mex_pipeline.domain.stance import Stance
+from mex_pipeline.domain.wording import Language
 from mex_pipeline.messages import catalogue
 from mex_pipeline.services.jobs import PAUSED_REASONS
 from mex_pipeline.services.workers import Presence
@@ -38,6 +40,21 @@ def test_both_texts_have_the_same_placeholders_and_words() -> None:
     both = {name: (ZH[name], EN[name]) for name in EN}
     assert [name for name, (zh, en) in both.items() if placeholders(zh) != placeholders(en)] == []
     assert [name for name, texts in both.items() if not all(map(can_be_said, texts))] == []
+
+
+@pytest.mark.parametrize("lang", ["zh", "en"])
+def test_every_text_stands_in_the_file_it_is_looked_for_in(lang: Language) -> None:
+    try:
+        messages.activate(lang)
+        assert [name for name in EN if not messages.knows(name)] == []
+    finally:
+        messages.activate("en")
+
+
+def test_an_error_ends_as_a_sentence_so_that_its_hint_can_follow() -> None:
+    hinted = [name for name in EN if name.startswith("error.") and name.replace("error", "hint", 1) in EN]
+    assert [name for name in hinted if not EN[name].endswith((".", "?", "!"))] == []
+    assert [name for name in hinted if not ZH[name].endswith(("。", "？", "！"))] == []
 
 
 def test_a_hint_belongs_to_an_error() -> None:

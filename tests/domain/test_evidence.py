@@ -6,7 +6,7 @@ import pytest
 
 from mex_pipeline.domain.candidate import Action, Candidate
 from mex_pipeline.domain.conversation import Chunk
-from mex_pipeline.domain.evidence import Origin, is_echo, verify
+from mex_pipeline.domain.evidence import Origin, is_echo, rests_on_assistant, verify
 from mex_pipeline.domain.memory import Confidence, Source
 from tests.domain.examples import chunk, proposal, seed_schema
 
@@ -216,3 +216,34 @@ def test_b3_of_a_structured_value_every_field_must_be_prompted() -> None:
     assert not echo(proposal("work.experience", same), "我在星辰软件做过", known=known)
     assert not echo(proposal("work.experience", other), "聊聊天气", known=known)
     assert not echo(proposal("work.experience", '{"start": "2019", "end": "至今"}'), "聊聊天气", known=known)
+
+
+@pytest.mark.parametrize(
+    ("asked", "reply", "is_assistants"),
+    [
+        ("Do you work at Globex?", "No, not at all.", True),
+        ("Do you work at Globex?", "I don't.", True),
+        ("As you work at Globex, take the shuttle.", "ok thanks", True),
+        ("你是在 Globex 上班吗？", "不是，我没在那儿。", True),
+        ("您在 Globex 上班，可以坐班车。", "好的，谢谢！", True),
+        ("Do you work at Globex?", "Yes, exactly.", False),
+        ("Do you work at Globex?", "No doubt about it", False),
+        ("Shall I write down Globex?", "ok thanks", False),
+        ("Globex or Initech?", "the first one", False),
+        ("你是在 Globex 上班吗？", "没错，是的", False),
+        ("您在 Globex 上班，可以坐班车。", "对，是的", False),
+        ("Do you work at Globex?", "No, I left Globex for the Globex bank", False),
+    ],
+)
+def test_f1_a_no_or_a_thank_you_makes_the_assistants_words_no_words_of_the_user(
+    asked: str, reply: str, *, is_assistants: bool
+) -> None:
+    talk = chunk(("assistant", asked), ("user", reply))
+    candidate = verify(proposal("work.company", "Globex", quote=reply, turn=2), talk, ORIGIN)
+    assert rests_on_assistant(candidate, talk, ORIGIN) is is_assistants
+
+
+def test_f1_what_the_assistant_put_into_another_language_is_the_users_still() -> None:
+    talk = chunk(("assistant", "Do you live in Beijing, or in Shanghai?"), ("user", "不，我在上海"))
+    candidate = verify(proposal("basic_info.location", "Shanghai", quote="我在上海", turn=2), talk, ORIGIN)
+    assert not rests_on_assistant(candidate, talk, ORIGIN)

@@ -4,9 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mex_pipeline.domain.folding import END, folded, sought
 from mex_pipeline.domain.memory import Confidence
 from mex_pipeline.domain.query import joined, parse
-from mex_pipeline.domain.selection import Selection, folded
+from mex_pipeline.domain.selection import Selection, forms
 from mex_pipeline.errors import InvalidInput
 from tests.domain.examples import memory
 
@@ -23,34 +24,35 @@ def asked(query: str) -> Selection:
 
 
 @pytest.mark.parametrize(
-    ("query", "words", "without"),
+    ("query", "words", "phrases", "without"),
     [
-        ("基金 焦虑", ("基金", "焦虑"), ()),
-        ("  基金\u3000焦虑\n", ("基金", "焦虑"), ()),
-        ('"基金 焦虑"', ("基金 焦虑",), ()),
-        ("“基金 焦虑” 「心 情」 『x y』", ("基金 焦虑", "心 情", "x y"), ()),
-        ('“mixed marks"', ("mixed marks",), ()),
-        ("猫 -狗", ("猫",), ("狗",)),
-        ('猫 -"大 狗" －“小 狗”', ("猫",), ("大 狗", "小 狗")),
-        ("-狗", (), ("狗",)),
-        ("a - b", ("a", "-", "b"), ()),
-        ("-", ("-",), ()),
-        ("-- --x", ("--", "--x"), ()),
-        ('"not closed', ("not closed",), ()),
-        ('"', ('"',), ()),
-        ('""', (), ()),
-        ('27" screen', ('27"', "screen"), ()),
-        ('"a"b', ("a", "b"), ()),
-        ("http://x 12:30 a:b 价格：9", ("http://x", "12:30", "a:b", "价格：9"), ()),
-        ("mytopic:work", ("mytopic:work",), ()),
-        ("C++ C# 50% \\ * NEAR(", ("C++", "C#", "50%", "\\", "*", "NEAR("), ()),
-        ("", (), ()),
-        ("  ", (), ()),
+        ("基金 焦虑", ("基金", "焦虑"), (), ()),
+        ("  基金\u3000焦虑\n", ("基金", "焦虑"), (), ()),
+        ('"基金 焦虑"', (), ("基金 焦虑",), ()),
+        ("“基金 焦虑” 「心 情」 『x y』", (), ("基金 焦虑", "心 情", "x y"), ()),
+        ('“mixed marks"', (), ("mixed marks",), ()),
+        ("猫 -狗", ("猫",), (), ("狗",)),
+        ('猫 -"大 狗" －“小 狗”', ("猫",), (), ("大 狗", "小 狗")),
+        ("-狗", (), (), ("狗",)),
+        ("a - b", ("a", "-", "b"), (), ()),
+        ("-", ("-",), (), ()),
+        ("-- --x", ("--", "--x"), (), ()),
+        ('"not closed', (), ("not closed",), ()),
+        ('"', ('"',), (), ()),
+        ('""', (), (), ()),
+        ('27" screen', ('27"', "screen"), (), ()),
+        ('"a"b', ("b",), ("a",), ()),
+        ("http://x 12:30 a:b 价格：9", ("http://x", "12:30", "a:b", "价格：9"), (), ()),
+        ("mytopic:work", ("mytopic:work",), (), ()),
+        ("C++ C# 50% \\ * NEAR(", ("C++", "C#", "50%", "\\", "*", "NEAR("), (), ()),
+        ("", (), (), ()),
+        ("  ", (), (), ()),
     ],
 )
-def test_e4_words_and_phrases(query: str, words: tuple[str, ...], without: tuple[str, ...]) -> None:
-    assert (asked(query).words, asked(query).without) == (words, without)
-    assert asked(query) == Selection(words=words, without=without)
+def test_e4_words_and_phrases(
+    query: str, words: tuple[str, ...], phrases: tuple[str, ...], without: tuple[str, ...]
+) -> None:
+    assert asked(query) == Selection(words=words, phrases=phrases, without=without)
 
 
 @pytest.mark.parametrize(
@@ -106,7 +108,7 @@ def test_any_query_is_understood_or_refused_by_name(query: str) -> None:
     except InvalidInput as error:
         refused = error.params["operator"]
     assert refused in {None, "topic", "since", "until"}
-    assert all(word.strip() for word in (*found.words, *found.without))
+    assert all(word.strip() for word in (*found.words, *found.phrases, *found.without))
 
 
 @given(
@@ -131,6 +133,23 @@ def test_what_is_asked_for_decides_what_is_found(words: list[str], without: list
 )
 def test_width_case_and_accents_do_not_count(word: str, content: str) -> None:
     assert folded(word) in folded(content)
+
+
+@given(st.text(st.sampled_from("aBé\u0301ｶﾞカ\u3099ßﬁ①中猫🐈\u200d한하\u11ab +Σς"), min_size=1, max_size=12), st.data())
+def test_every_part_of_a_text_stands_in_what_is_looked_in_and_begins_three_characters(
+    text: str, data: st.DataObject
+) -> None:
+    start = data.draw(st.integers(0, len(text) - 1))
+    part = text[start : data.draw(st.integers(start + 1, len(text)))]
+    within = sought(text)
+    places = [within.find(form) for form in forms(part) if form in within]
+    assert places
+    assert all(place + 3 <= len(within) for place in places)
+
+
+def test_a_text_is_kept_twice_only_where_folding_takes_more_than_case() -> None:
+    assert sought("Read 中文") == f"read 中文{END}{END}"
+    assert sought("Café") == f"cafe{END}Café{END}{END}"
 
 
 def test_kana_with_and_without_voicing_differ() -> None:

@@ -4,7 +4,8 @@ import pytest
 
 from mex_pipeline.domain.candidate import Action, Candidate
 from mex_pipeline.domain.memory import Source
-from mex_pipeline.domain.retold import Said, is_retold
+from mex_pipeline.domain.retold import is_retold
+from mex_pipeline.domain.said import Said
 
 HOBBIES = ("leisure", "hobbies")
 

@@ -78,9 +78,9 @@ def test_c11_words_of_others_fill_slots_about_others_only() -> None:
     schema = seed_schema()
     for slot, reason in (("work.company", "about_other"), ("family.members", None)):
         candidate = sourced(slot, "远光软件", "我爸爸在远光软件工作", talk=talk)
-        assert out_of_place(candidate, schema.find(*slot.split(".")), talk.turns[0]) == reason
+        assert out_of_place(candidate, schema.find(*slot.split(".")), talk.turns) == reason
     record = sourced(None, "远光软件", "我爸爸在远光软件工作", talk=talk)
-    assert out_of_place(record, None, talk.turns[0]) is None
+    assert out_of_place(record, None, talk.turns) is None
 
 
 def test_b3_a_record_may_retell_the_words_that_prove_a_value() -> None:

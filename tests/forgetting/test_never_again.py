@@ -193,6 +193,22 @@ def test_b6_a_person_takes_it_back_by_writing_it_and_an_agent_may_not(home: Path
     assert "我在青禾陶瓷工坊上班" in contents()
 
 
+@pytest.mark.parametrize("value", ["围棋", "apiculture"])
+def test_b6_an_agent_neither_restores_nor_moves_it_back_and_a_person_lifts_it_so(home: Path, value: str) -> None:
+    hobby = ("--topic", "leisure", "--sub-topic", "hobbies")
+    forgotten = mex("add", *hobby, "--content", value, "--json").json["id"]
+    mex("forget", forgotten)
+    elsewhere = mex("add", "--topic", "work", "--sub-topic", "soft_skill", "--content", value, "--by", "ai", "--json")
+    for_good = mex("add", *hobby, "--content", value, "--json").json["id"]
+    mex("forget", "--hard", "--and-never-again", "--yes", for_good)
+    for back in (("restore", forgotten), ("move", elsewhere.json["id"], *hobby)):
+        ran = mex(*back, "--json", ok=False, CLAUDECODE="1")
+        assert (ran.code, json.loads(ran.err)["code"]) == (1, "never_again")
+    assert rows(home, "SELECT count(*) AS n FROM refusals") == [{"n": 1}]
+    mex("restore", forgotten)
+    assert rows(home, "SELECT count(*) AS n FROM refusals") == [{"n": 0}]
+
+
 def test_b6_never_again_belongs_to_hard(home: Path) -> None:
     mex("add", "--content", "留着")
     ran = mex("--json", "forget", identifier("留着"), "--and-never-again", ok=False)

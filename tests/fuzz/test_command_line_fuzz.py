@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from mex_pipeline import messages
 from mex_pipeline.cli.app import build
+from tests.support.extent import tries
 from tests.support.program import Ran, in_process, mex
 
 NEVER = {"worker run", "worker start", "worker install-service", "worker uninstall-service", "jobs wait"}
@@ -74,7 +75,7 @@ def judged(ran: Ran, words: list[str]) -> None:
             assert set(json.loads(last)) == {"code", "message", "hint", "retryable"}, (words, ran)
 
 
-@settings(max_examples=500, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=tries(500), deadline=None, suppress_health_check=list(HealthCheck))
 @given(line=lines())
 def test_no_line_of_arguments_ends_in_a_traceback(line: list[str], tmp_path: Path) -> None:
     os.chdir(tmp_path)

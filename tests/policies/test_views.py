@@ -62,6 +62,7 @@ def test_the_plain_reader_says_what_yaml_says_or_leaves_it_to_yaml(tmp_path: Pat
         ("views:\n  Work: {}\n", "config_bad_value", 2, "views.Work"),
         ("views:\n  1: {}\n", "config_bad_value", 2, "views.1"),
         ("views:\n  work:\n    topic: [work]\n", "config_unknown_key", 3, "views.work.topic"),
+        ("views:\n  工作: {}\n", "config_bad_value", 2, "views.工作"),
         ("views:\n  work:\n    topics: work\n", "config_bad_value", 3, "views.work.topics"),
         ("views:\n  work:\n    topics: []\n", "config_bad_value", 3, "views.work.topics"),
         ("views:\n  work:\n    topics:\n", "config_bad_value", 3, "views.work.topics"),

@@ -44,6 +44,68 @@ def test_b3_what_was_never_said_is_a_doubt_over_what_was(model: ModelServer) -> 
     assert waiting["previous"]["content"] == "远光软件"
 
 
+@pytest.mark.parametrize(
+    ("text", "content", "quote"),
+    [
+        ("I went hiking today.", "Globex", "I went hiking today."),
+        ("我今天去爬山了。", "前进云计算", "我今天去爬山了"),
+    ],
+)
+def test_b3_words_that_tell_nothing_of_a_value_put_a_doubt_over_a_surer_one(
+    model: ModelServer, text: str, content: str, quote: str
+) -> None:
+    said(model, "我在远光软件做后端。", candidate("work.company", "远光软件", "我在远光软件做后端"))
+    said(model, text, candidate("work.company", content, quote))
+    assert rows("SELECT content, confidence, is_ai_inferred FROM memories") == [(content, "uncertain", 1)]
+    (waiting,) = mex("review", "list", "--json").json
+    assert waiting["previous"]["content"] == "远光软件"
+
+
+@pytest.mark.parametrize(
+    ("text", "quote", "reason"),
+    [
+        ("I had lunch.", "I had lunch.", "retire_unverified"),
+        ("吃过午饭了。", "吃过午饭了", "retire_unverified"),
+        ("I had lunch.", "I do not play tennis any more", "retire_unverified"),
+        ("If I gave up tennis I would be sad.", "If I gave up tennis", "hypothetical"),
+        ("要是能戒掉 tennis 就好了。", "要是能戒掉 tennis 就好了", "hypothetical"),
+        ("My plan, proofread: “I gave up tennis”", "I gave up tennis", "quoted"),
+        ("I gave up tennis.", "I gave up tennis", None),
+        ("I do not do that any more.", "I do not do that any more", None),
+        ("那个我早就不打了。", "那个我早就不打了", None),
+    ],
+)
+def test_b11_a_value_is_only_taken_back_in_words_that_take_something_back(
+    model: ModelServer, text: str, quote: str, reason: str | None
+) -> None:
+    said(model, "I play tennis.", candidate("leisure.hobbies", "tennis", "I play tennis"))
+    result = said(model, text, candidate("leisure.hobbies", "tennis", quote, action="retire"))
+    assert [one["reason"] for one in result["discarded"]] == ([reason] if reason else [])
+    assert active("leisure.hobbies") == (["tennis"] if reason else [])
+
+
+def test_c11_a_value_is_taken_back_by_its_handle_too(model: ModelServer) -> None:
+    (added,) = said(model, "I play tennis.", candidate("leisure.hobbies", "tennis", "I play tennis"))["added"]
+    handle, quote = f"#{added['id'][:6]}", "I gave up tennis"
+    said(model, quote, candidate("leisure.hobbies", "#ffffff", quote, action="retire"))
+    assert active("leisure.hobbies") == ["tennis"]
+    said(model, f"{quote}.", candidate("leisure.hobbies", handle, quote, action="retire"))
+    assert rows("SELECT content, forgotten_reason FROM memories") == [("tennis", "retire")]
+
+
+@pytest.mark.parametrize("quote", ["If I worked at Globex I would be rich", "worked at Globex", "I work at Globex", ""])
+def test_c11_a_supposition_fills_no_slot_however_it_is_quoted(model: ModelServer, quote: str) -> None:
+    """What the model quotes may be no words of the user's; the value's own place in the message tells all the same."""
+    text = "If I worked at Globex I would be rich"
+    result = said(model, text, candidate("work.company", "Globex", "") | {"quote": quote, "turn": 1})
+    assert [one["reason"] for one in result["discarded"]] == ["hypothetical"]
+    assert active("work.company") == []
+    wrong = candidate("work.company", "Globex", "") | {"quote": quote or None, "turn": 9}
+    assert [one["reason"] for one in said(model, f"{text}!", wrong)["discarded"]] == ["hypothetical"]
+    said(model, f"{text}. Well, now Globex has me.", wrong | {"quote": "I am at Globex"})
+    assert active("work.company") == ["Globex"]
+
+
 def test_peers_row_19_a_chinese_fact_stays_chinese(model: ModelServer) -> None:
     said(model, "我住在青岛。", candidate("basic_info.location", "Qingdao", "我住在青岛"))
     assert active("basic_info.location") == ["我住在青岛"]

@@ -14,7 +14,7 @@ from mex_pipeline.services.extractor import Extracted, Task, Turnstile
 from mex_pipeline.services.gate import Gate
 from mex_pipeline.services.thinking import GIVE_UP_AFTER, Asked, Heard, Skipped, think
 
-TASK = Task("j", "/s", "extract", "today")
+TASK = Task("j", "/s", "extract", "today", 0)
 
 
 def turn(number: int, text: str = "话", role: str = "user") -> Turn:

@@ -1,4 +1,4 @@
-"""Thousands of random steps against a small model in memory: after each, tables, search and time travel agree with it."""
+"""A thousand random steps and more against a small model in memory: after each, tables, search and time travel agree with it."""
 
 import tempfile
 from collections.abc import Callable
@@ -20,8 +20,9 @@ from mex_pipeline.domain.schema import parse
 from mex_pipeline.domain.selection import Selection
 from mex_pipeline.errors import MexError
 from mex_pipeline.paths import Home
-from mex_pipeline.services import decisions, lifecycle, memories, opening, review, search, timeline
+from mex_pipeline.services import decisions, lifecycle, listing, memories, opening, review, search, timeline
 from mex_pipeline.settings import Settings
+from tests.support.extent import tries
 from tests.support.invariants import check
 from tests.support.program import in_process
 
@@ -321,9 +322,9 @@ class MemoryMachine(RuleBasedStateMachine):
     def tables_and_model_agree(self) -> None:
         if not hasattr(self, "app"):
             return
-        stored = memories.page(self.app, include_forgotten=True, limit=None).memories
+        stored = listing.page(self.app, include_forgotten=True, limit=None).memories
         assert {one.id: _fact(one) for one in stored} == self.facts
-        shown = {one.id for one in memories.page(self.app, limit=None).memories}
+        shown = {one.id for one in listing.page(self.app, limit=None).memories}
         assert shown == self.active(self.facts, self.now)
         check(self.app.home.database, SCHEMA, self.now)
 
@@ -374,5 +375,5 @@ def _fact(memory: memories.Memory) -> Fact:
 
 TestMemoryMachine = MemoryMachine.TestCase
 TestMemoryMachine.settings = settings(
-    max_examples=60, stateful_step_count=50, deadline=None, suppress_health_check=list(HealthCheck)
+    max_examples=tries(60), stateful_step_count=50, deadline=None, suppress_health_check=list(HealthCheck)
 )

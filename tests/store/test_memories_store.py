@@ -63,7 +63,7 @@ def test_product_b9_an_id_is_stored_once(db: Gateway) -> None:
 @pytest.mark.parametrize("bad", [{"confidence": "sure"}, {"content": None}, {"valid_from": None}])
 def test_seed_3_1_the_table_refuses_what_no_code_should_write(db: Gateway, bad: dict) -> None:
     with pytest.raises(ExternalError, match="internal"):
-        db.run(replace(memories.insert(memory("a")), params=dict(memories.insert(memory("a")).params) | bad))
+        db.run(memories.insert(memory("a"))._replace(params=dict(memories.insert(memory("a")).params) | bad))
     assert one(db, "SELECT count(*) FROM memories") == 0
 
 

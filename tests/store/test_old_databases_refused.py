@@ -49,7 +49,7 @@ def test_a_migration_that_is_interrupted_leaves_the_old_file_whole(
 
 def test_a_process_killed_at_any_moment_leaves_the_old_file_or_the_new_one(home: Path, tmp_path: Path) -> None:
     source = OldFile(tmp_path / "big" / "mex.db", 5)
-    for number in range(3000):
+    for number in range(1000):
         source.memory(f"第{number}条记忆，说了一些事情 {'words ' * 20}")
     whole = source.close().read_bytes()
     code = (
@@ -66,20 +66,20 @@ def test_a_process_killed_at_any_moment_leaves_the_old_file_or_the_new_one(home:
         process = subprocess.Popen([sys.executable, "-c", code, str(path)], stdout=subprocess.PIPE)
         assert process.stdout is not None
         process.stdout.readline()
-        time.sleep(number * 0.06)
+        time.sleep(number * 0.02)
         process.kill()
         process.communicate()
         with opened("sync", path) as db:
             seen.add(one(db, "PRAGMA user_version"))
-            assert one(db, "SELECT count(*) FROM memories") == 3000
+            assert one(db, "SELECT count(*) FROM memories") == 1000
             assert one(db, "PRAGMA quick_check") == "ok"
         database = Database.open(path)
         migrations.ensure_current(database)
         database.close()
-        assert len(table(path, "memories")) == 3000
+        assert len(table(path, "memories")) == 1000
         for copy in backups(path.parent):
             assert copy.suffix == ".db"
-            assert len(table(copy, "memories")) == 3000
+            assert len(table(copy, "memories")) == 1000
     assert 5 in seen, "at least one was killed in time"
 
 

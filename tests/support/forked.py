@@ -2,8 +2,9 @@
 
 `python -m tests.support.forked FD` is that one: what comes in through the socket FD names a program, and is answered with
 the id of its process and, when that has ended, with how. A worker that asks a model takes a second to load; this way it is
-there at once, and lives, is signalled and dies as it would otherwise. What is read while a program loads (`MEX_TEST_*`, the
-locale, the options of Python, the language of the help) does not reach a forked one: such a program has to be started (`is_plain`).
+there at once, and lives, is signalled and dies as it would otherwise. What is read while a program loads does not reach a
+forked one: shorter spans and limits (`MEX_TEST_*`), the locale, the options of Python, the language of the help. A program
+with any of these has to be started (`is_plain`).
 """
 
 import atexit
@@ -24,7 +25,7 @@ from functools import cache
 from pathlib import Path
 from typing import BinaryIO, NoReturn
 
-from mex_pipeline import cli, messages
+from mex_pipeline import cli, faults, messages
 from mex_pipeline.domain.wording import Language
 
 MEX, WORKER, MODEL = "mex_pipeline.cli.main", "mex_workers.__main__", "tests.support.model_server"
@@ -33,6 +34,7 @@ _LOADED = (MEX, WORKER, MODEL, "mex_pipeline.llm.client", "mex_pipeline.redactio
 LANGUAGE: Language = "en"
 """What forked commands speak: they make their help when they are imported."""
 _READ_WHILE_LOADING = ("MEX_TEST_", "PYTHON", "LC_", "LANG")
+_READ_AGAIN = ("MEX_TEST_KILL_AT", "MEX_TEST_CLOCK")
 _ENVIRONMENT = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
 """What the process that forks is started with, whichever test is the first to need it."""
 
@@ -43,7 +45,11 @@ def is_plain(environment: Mapping[str, str]) -> bool:
 
 
 def _early(environment: Mapping[str, str]) -> dict[str, str]:
-    return {name: value for name, value in environment.items() if name.startswith(_READ_WHILE_LOADING)}
+    return {
+        name: value
+        for name, value in environment.items()
+        if name.startswith(_READ_WHILE_LOADING) and name not in _READ_AGAIN
+    }
 
 
 class Forked:
@@ -175,6 +181,7 @@ def _become(request: dict[str, object], _: int, out: int, err: int) -> None:
     os.environ.clear()
     os.environ.update(request["environment"])  # type: ignore[call-overload]
     os.chdir(str(request["cwd"]))
+    importlib.reload(faults)
     time.tzset()
     random.seed()
     sys.argv = [str(program.__file__), *request["arguments"]]  # type: ignore[misc]

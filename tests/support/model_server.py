@@ -4,7 +4,9 @@ The script is a JSON list of rules; the first whose `when` occurs in the last us
 answers: `reply` (the message's text), `status`, `headers`, `body` (raw), `delay` (seconds), `hold` (wait until a file
 of that name exists in the folder), `times`, `finish` (the reason it stops for), `over` (for user messages longer than
 that), `hobbies` (it answers with each hobby that the new turns tell). Every request is written to `requests.jsonl`
-before it is answered. `GET /models` lists what `models.json` in the folder says.
+before it is answered. `GET /models` lists what `models.json` in the folder says. `POST /embeddings` goes by the same
+rules, whose `when` is looked for in any text; by default a text's vector is the sum of those that `meanings.json` has for
+the words in it.
 """
 
 import json
@@ -12,6 +14,7 @@ import os
 import re
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -39,6 +42,14 @@ class ModelServer:
         """Set the models that are listed; without this there is no list (404)."""
         listed = {"object": "list", "data": [{"id": name, "object": "model"} for name in names]}
         (self.folder / "models.json").write_text(json.dumps(listed), encoding="utf-8")
+
+    def mean(self, **vectors: list[float]) -> None:
+        """Set the vectors of words; a text without any of them gets one that is like none."""
+        (self.folder / "meanings.json").write_text(json.dumps(vectors, ensure_ascii=False), encoding="utf-8")
+
+    def embedded(self) -> list[str]:
+        """The texts whose vectors were asked for, in order."""
+        return [text for request in self.requests() for text in request.get("input", ())]
 
     def release(self, name: str) -> None:
         """Let held answers go."""
@@ -97,7 +108,7 @@ def running(folder: Path) -> Iterator[ModelServer]:
 
 class _Handler(BaseHTTPRequestHandler):
     folder = Path()
-    used: ClassVar[dict[int, int]] = {}
+    used: ClassVar[Counter[tuple[str, int]]] = Counter()
 
     def log_message(self, *_: Any) -> None:
         pass
@@ -106,12 +117,16 @@ class _Handler(BaseHTTPRequestHandler):
         body = json.loads(self.rfile.read(int(self.headers["content-length"])))
         with (self.folder / "requests.jsonl").open("a", encoding="utf-8") as log:
             log.write(json.dumps(body, ensure_ascii=False) + "\n")
-        said = next(message["content"] for message in body["messages"] if message["role"] == "user")
-        rules = json.loads((self.folder / "script.json").read_text(encoding="utf-8"))
-        for index, rule in enumerate(rules):
+        said = (
+            "\n".join(body["input"])
+            if "input" in body
+            else next(message["content"] for message in body["messages"] if message["role"] == "user")
+        )
+        script = (self.folder / "script.json").read_text(encoding="utf-8")
+        for index, rule in enumerate(json.loads(script)):
             fits = rule.get("when", "") in said and len(said) > rule.get("over", -1)
-            if fits and self.used.get(index, 0) < rule.get("times", 1_000_000):
-                self.used[index] = self.used.get(index, 0) + 1
+            if fits and self.used[script, index] < rule.get("times", 1_000_000):
+                self.used[script, index] += 1
                 self.answer(body, rule)
                 return
         self.answer(body, {"reply": '{"memories": []}'})
@@ -136,6 +151,8 @@ class _Handler(BaseHTTPRequestHandler):
             "choices": [{"index": 0, "finish_reason": rule.get("finish", "stop"), "message": message}],
             "usage": {"prompt_tokens": 100, "completion_tokens": 20, "total_tokens": 120},
         }  # fmt: skip
+        if "input" in body:
+            shape = self.vectors(body)
         data = rule["body"].encode() if "body" in rule else json.dumps(shape, ensure_ascii=False).encode()
         try:
             self.send_response(rule.get("status", 200))
@@ -146,6 +163,18 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.write(data)
         except OSError:
             pass  # the asker was killed: that is what some tests are about
+
+    def vectors(self, body: dict[str, Any]) -> dict[str, Any]:
+        told = self.folder / "meanings.json"
+        meanings = json.loads(told.read_text(encoding="utf-8")) if told.exists() else {}
+        listed = []
+        for index, text in enumerate(body["input"]):
+            found = [vector for word, vector in meanings.items() if word in text] or [[1.0, 1.0, 1.0]]
+            listed.append(
+                {"object": "embedding", "index": index, "embedding": [sum(one) for one in zip(*found, strict=True)]}
+            )
+        usage = {"prompt_tokens": 7 * len(listed), "total_tokens": 7 * len(listed)}
+        return {"object": "list", "data": listed[::-1], "model": body["model"], "usage": usage}
 
 
 def main() -> None:

@@ -18,6 +18,7 @@ from typing import Any, BinaryIO
 from mex_pipeline import lease
 from mex_pipeline.cli.main import run
 from mex_pipeline.paths import Home
+from mex_pipeline.store.functions import FUNCTIONS
 from tests.support import forked
 from tests.support.forked import Forked
 
@@ -44,8 +45,9 @@ class Ran:
 
 _IN_PROCESS = {
     ("doctor",), ("schema",), ("audit",),
-    ("add",), ("update",), ("pin",), ("get",), ("list",), ("search",), ("profile",), ("stats",), ("init",), ("transcript",),
-    ("extract",), ("compact",), ("config", "llm"), ("config", "show"), ("jobs", "list"), ("jobs", "show"), ("worker", "status"),
+    ("add",), ("update",), ("pin",), ("related",), ("get",), ("list",), ("search",), ("profile",), ("stats",), ("init",),
+    ("transcript",), ("extract",), ("compact",), ("config", "llm"), ("config", "show"), ("jobs", "list"),
+    ("jobs", "show"), ("worker", "status"),
     ("forget",), ("restore",), ("gc",), ("move",), ("undo",), ("log",),
     ("export",), ("import",), ("backup",), ("clear",),
     ("review",), ("history",), ("diff",),
@@ -192,6 +194,8 @@ def write(path: Path, *lines: str) -> Path:
 
 @contextmanager
 def opened(path: Path) -> Iterator[sqlite3.Connection]:
-    """Another program's connection to a database: committed and closed at the end."""
+    """A connection of the test's own to a database: committed and closed at the end; its triggers find our functions."""
     with closing(sqlite3.connect(path, timeout=10)) as connection, connection:
+        for function in FUNCTIONS:
+            connection.create_function(*function, deterministic=True)
         yield connection

@@ -192,7 +192,7 @@ def test_a_document_that_grew_since_a_failed_attempt_is_read_whole(
     if asks_again:
         assert submit(file, "--mode", "extract") == job_id
     model.script(EACH_HOBBY)
-    mex("jobs", "retry", job_id)
+    mex("jobs", "retry", job_id, **ALONE)
     with worker():
         assert waited(job_id)["state"] == "succeeded"
     assert contents() == [hobby(1), hobby(2)]

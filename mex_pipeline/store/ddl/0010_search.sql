@@ -71,4 +71,11 @@ CREATE TABLE embeddings (                            -- filled by a job, dropped
   scale  REAL NOT NULL,                              -- a component is its int8 value times this
   vector BLOB NOT NULL
 );
+CREATE INDEX embeddings_model ON embeddings (model, seq);
 CREATE INDEX memories_pinned ON memories (seq) WHERE is_pinned = 1;
+CREATE INDEX history_purges ON history (seq) WHERE event = 'delete';  -- asked whenever a reply is kept
+
+DROP INDEX memories_slot;
+CREATE INDEX memories_slot ON memories (             -- the best of a slot first: the tiers sort as their names do
+  topic, sub_topic, is_pinned DESC, confidence, updated_at DESC, seq DESC, expires_at
+) WHERE forgotten_at IS NULL;
