@@ -1,4 +1,4 @@
-"""Faults that tests ask for in real processes: die or halt at a named step, shorter spans, another clock (docs/testing.md).
+"""Faults that tests ask for in real processes: die at a named step, shorter spans, another clock (docs/testing.md).
 
 Nothing here acts unless the variables named `MEX_TEST_*` are set; no setting, option or document for people names them.
 """
@@ -7,18 +7,16 @@ import os
 from pathlib import Path
 
 _KILL = os.environ.get("MEX_TEST_KILL_AT", "")
-_HALTS = {os.environ.get("MEX_TEST_STOP_AT", "")}
 _CLOCK = os.environ.get("MEX_TEST_CLOCK", "")
 
 
 def point(name: str) -> None:
-    """Die as by `kill -9` when MEX_TEST_KILL_AT names this step; halt once until SIGCONT for MEX_TEST_STOP_AT."""
-    if name not in _HALTS and name != _KILL:
+    """Die as by `kill -9` when MEX_TEST_KILL_AT names this step."""
+    if name != _KILL:
         return
     import signal  # noqa: PLC0415 - nobody but a test pays for it
 
-    _HALTS.discard(name)
-    os.kill(os.getpid(), signal.SIGKILL if name == _KILL else signal.SIGSTOP)
+    os.kill(os.getpid(), signal.SIGKILL)
 
 
 def seconds(variable: str, default: float) -> float:

@@ -1,10 +1,14 @@
-"""`python benchmarks/retrieval.py [--sets madial-zh,…] [--corpus FOLDER] [--limit N]`: the table of what is found."""
+"""`python benchmarks/retrieval.py [--sets madial-zh,…] [--corpus FOLDER] [--limit N]`: the table of what is found.
+
+The extra `semantic` adds rows: the same questions with `--semantic`, and a set of questions that share no words with what
+they are about.
+"""
 
 import argparse
 from collections.abc import Callable
 from pathlib import Path
 
-from benchmarks.retrieval import locomo, madial
+from benchmarks.retrieval import locomo, madial, semantic
 from benchmarks.retrieval.corpus import CORPUS
 from benchmarks.retrieval.tally import CUTS, Baseline, Tally
 
@@ -12,7 +16,13 @@ Set = Callable[[Path, int | None], tuple[list[Tally], tuple[Baseline, ...]]]
 
 
 def _madial(language: str) -> Set:
-    return lambda corpus, limit: ([madial.run(corpus, language, limit=limit)], madial.BASELINES[language])
+    def asked(corpus: Path, limit: int | None) -> tuple[list[Tally], tuple[Baseline, ...]]:
+        tallies = [madial.run(corpus, language, limit=limit)]
+        if semantic.is_possible():
+            tallies.append(semantic.of_madial(corpus, language, limit=limit))
+        return tallies, madial.BASELINES[language]
+
+    return asked
 
 
 SETS: dict[str, Set] = {
@@ -20,6 +30,8 @@ SETS: dict[str, Set] = {
     "madial-en": _madial("en"),
     "locomo-turns": lambda corpus, limit: ([locomo.run(corpus, limit=limit)], locomo.BASELINES),
 }
+if semantic.is_possible():
+    SETS["memorybank"] = lambda corpus, limit: (semantic.of_memorybank(corpus, limit=limit), semantic.BASELINES)
 
 
 def main() -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from tests.support.faulting import EACH_HOBBY, ONE_EACH, hobbies, hobby, line, reaches, rows, stops, submit, talk, wakes
 from tests.support.model_server import ModelServer
-from tests.support.patched import freeze
+from tests.support.patched import freeze, halting_worker
 from tests.support.program import in_process, until, worker
 
 
@@ -43,7 +43,7 @@ def test_row_11_a_worker_that_slept_past_its_lease_before_its_commit_may_write_n
 ) -> None:
     model.script(EACH_HOBBY)
     job_id = submit(talk(tmp_path / "s.jsonl", range(4)).path)
-    with worker(MEX_TEST_STOP_AT="asked", MEX_TEST_LEASE="2", **ONE_EACH) as sleeper:
+    with halting_worker("asked", home, MEX_TEST_LEASE="2", **ONE_EACH) as sleeper:
         stops(sleeper)
         is_taken_over(home, model, job_id, sleeper, reused=4)
 
@@ -75,7 +75,7 @@ def test_row_12_a_worker_that_slept_alone_past_its_lease_wakes_and_commits(
     """Nobody took its job, so its claim still holds; commands that look meanwhile leave it alone."""
     model.script(EACH_HOBBY)
     job_id = submit(talk(tmp_path / "s.jsonl", range(4)).path)
-    with worker(MEX_TEST_STOP_AT="asked", MEX_TEST_LEASE="1", **ONE_EACH) as sleeper:
+    with halting_worker("asked", home, MEX_TEST_LEASE="1", **ONE_EACH) as sleeper:
         stops(sleeper)
         waited = in_process("jobs", "wait", job_id, "--timeout", "2", "--json", MEX_TEST_LEASE="1")
         assert (waited.code, waited.json["state"]) == (2, "running")

@@ -32,6 +32,7 @@ from tests.support.faulting import (
     wakes,
 )
 from tests.support.model_server import ModelServer, reply
+from tests.support.patched import halting_worker
 from tests.support.program import in_process, mex, opened, until, worker
 from tests.support.sessions import SessionFile
 
@@ -105,11 +106,12 @@ def test_row_27_a_cancel_stops_a_job_at_every_stage_and_nothing_is_written(
     job_id = submit(talk(tmp_path / "s.jsonl", range(3)).path)
     if stage == "before its claim":
         assert mex("jobs", "cancel", job_id, "--json").json[0]["state"] == "cancelled"
-    with worker(**(CHUNKED | ({"MEX_TEST_STOP_AT": "asked"} if stage == "after its replies" else {}))) as process:
+    halts = stage == "after its replies"
+    with halting_worker("asked", home, **CHUNKED) if halts else worker(**CHUNKED) as process:
         if stage == "in its call":
             until(model.requests)
             in_process("jobs", "cancel", job_id)
-        elif stage == "after its replies":
+        elif halts:
             stops(process)
             in_process("jobs", "cancel", job_id)
             wakes(process)

@@ -32,6 +32,32 @@ def patched_worker(patch: str, *options: str, **environment: str) -> Iterator["s
         process.communicate()
 
 
+_HALT = """
+import os, signal, sqlite3
+from mex_pipeline import faults
+halts = [{step!r}]
+def point(name, really=faults.point):
+    if name in halts:
+        halts.remove(name)
+        own = sqlite3.connect({database!r}, timeout=30, isolation_level=None)
+        own.executescript("BEGIN IMMEDIATE; ROLLBACK")
+        own.close()
+        os.kill(os.getpid(), signal.SIGSTOP)
+    really(name)
+faults.point = point
+"""
+
+
+@contextmanager
+def halting_worker(step: str, home: Path, *options: str, **environment: str) -> Iterator["subprocess.Popen[bytes]"]:
+    """A worker that stands still when it comes to a step, until SIGCONT: not while another of its threads is in a write,
+    for that would hold up everybody else.
+    """
+    patch = _HALT.format(step=step, database=str(home / "mex.db"))
+    with patched_worker(patch, *options, **environment) as process:
+        yield process
+
+
 def freeze(process: "subprocess.Popen[bytes]", home: Path) -> None:
     """Stop the process as a laptop that sleeps does, but not in a write: that would hold up everybody else."""
     while True:

@@ -8,6 +8,7 @@ from tests.support.archives import asked, children, queued, run, run_children, t
 from tests.support.faulting import ALONE, EACH_HOBBY, dies, hobbies, hobby, reaches, row, rows, stops, wakes
 from tests.support.invariants import check_queue
 from tests.support.model_server import ModelServer
+from tests.support.patched import halting_worker
 from tests.support.program import in_process, mex, worker
 
 
@@ -76,7 +77,7 @@ def test_equal_requests_for_an_export_are_one_job_and_a_later_one_begins_after_i
     path = tmp_path / "e.json"
     first = queued(path, *told(range(3)))
     assert asked(path) == first
-    with worker(MEX_TEST_STOP_AT="handed_out:2", MEX_TEST_AT_ONCE="2") as process:
+    with halting_worker("handed_out:2", home, MEX_TEST_AT_ONCE="2") as process:
         stops(process)
         second = asked(path)
         wakes(process)
