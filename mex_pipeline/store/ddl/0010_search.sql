@@ -78,4 +78,4 @@ CREATE INDEX history_purges ON history (seq) WHERE event = 'delete';  -- asked w
 DROP INDEX memories_slot;
 CREATE INDEX memories_slot ON memories (             -- the best of a slot first: the tiers sort as their names do
   topic, sub_topic, is_pinned DESC, confidence, updated_at DESC, seq DESC, expires_at
-) WHERE forgotten_at IS NULL;
+) WHERE forgotten_at IS NULL AND sub_topic IS NOT NULL;  -- records, of which there is no end, are none of its business
