@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from mex_pipeline.domain.wording import Language
     from mex_pipeline.paths import Home
     from mex_pipeline.services.compactor import Compactor
-    from mex_pipeline.services.embedder import Embedder
+    from mex_pipeline.services.embedder import Allowance, Embedder
     from mex_pipeline.services.extractor import Extractor
     from mex_pipeline.services.gate import Gate
     from mex_pipeline.settings import Settings
@@ -48,7 +48,7 @@ class App(OpenHome):
 class AsyncApp(NamedTuple):
     """The same for the extraction pipeline, with the extractor that serves (a model or the built-in rules) and the gate
     that its calls pass. `compactor` is there for a compaction alone, and None without a model; `embedder` for a job that
-    makes vectors, and None while semantic search is off."""
+    makes vectors, and None while semantic search is off; `spending` beside it when an endpoint makes them."""
 
     home: Home
     settings: Settings
@@ -60,3 +60,4 @@ class AsyncApp(NamedTuple):
     calls: Gate
     compactor: Compactor | None = None
     embedder: Embedder | None = None
+    spending: Allowance | None = None

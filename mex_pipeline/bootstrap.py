@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from mex_pipeline.services.extractor import Extractor
     from mex_pipeline.services.gate import Gate
     from mex_pipeline.services.heartbeat import Runs
-    from mex_pipeline.services.spending import UnderWay
+    from mex_pipeline.services.spending import Spending, UnderWay
     from mex_pipeline.settings import LLMSettings, QueueSettings, Settings
     from mex_pipeline.store.async_database import AsyncDatabase
 
@@ -130,9 +130,10 @@ async def open_async_app(home: Home, job_id: str) -> AsyncIterator[AsyncApp]:
         condenses = job is not None and job.kind == COMPACT
         compactor = await _compactor(found, language, database) if condenses else None
         embedder = open_embedder(found) if job is not None and job.kind == EMBED else None
+        spending = _spending(found, database) if embedder is not None and found.semantic.is_remote else None
         facts = (home, found, schema, database, SystemClock(), language, extractor, _calls(found.llm))
         try:
-            yield AsyncApp(*facts, compactor=compactor, embedder=embedder)
+            yield AsyncApp(*facts, compactor=compactor, embedder=embedder, spending=spending)
         finally:
             await extractor.aclose()
             if compactor is not None:
@@ -213,7 +214,6 @@ async def _asker(found: Settings, database: AsyncDatabase, reply: tuple[str, dic
     from mex_pipeline.services.asking import Asker
     from mex_pipeline.services.formats import FormatMemory
     from mex_pipeline.services.pauses import endpoint_scope
-    from mex_pipeline.services.spending import Spending
 
     formats = FormatMemory(database, SystemClock(), found.llm.base_url, found.llm.model)
     llm = OpenAICompatible(
@@ -226,8 +226,13 @@ async def _asker(found: Settings, database: AsyncDatabase, reply: tuple[str, dic
         response_format=await formats.recall(),
         reply=reply or MEMORIES,
     )
-    spending = Spending(database, SystemClock(), found.budget, _under_way())
-    return Asker(llm, database, SystemClock(), formats, endpoint_scope(found), spending)
+    return Asker(llm, database, SystemClock(), formats, endpoint_scope(found), _spending(found, database))
+
+
+def _spending(found: Settings, database: AsyncDatabase) -> Spending:
+    from mex_pipeline.services.spending import Spending
+
+    return Spending(database, SystemClock(), found.budget, _under_way())
 
 
 def _rules(schema: Schema) -> Extractor:

@@ -81,12 +81,16 @@ class Home(NamedTuple):
 
 
 def write_private(path: Path, text: str) -> None:
-    """Write a file of mode 0600 in one step: a reader sees the old text or the new, never half."""
+    """Write a file of mode 0600 in one step: a reader sees the old text or the new, never half; what fails leaves nothing."""
     fresh = path.with_name(f"{path.name}.{os.getpid()}.new")
     descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, PRIVATE_FILE)
-    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-        file.write(text)
-    fresh.replace(path)
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            file.write(text)
+        fresh.replace(path)
+    except BaseException:
+        fresh.unlink(missing_ok=True)
+        raise
 
 
 def read_text(path: Path) -> str:

@@ -29,7 +29,7 @@ def load(path: Path, copy: Path, understand: Callable[[Any], T]) -> T:
     """
     text = read_text(path)
     with suppress(OSError, ValueError, RecursionError, MexError):
-        kept = json.loads(copy.read_bytes())
+        kept = json.loads(read_text(copy))
         if isinstance(kept, dict) and kept.get("mex") == __version__ and kept.get("text") == text:
             return understand(kept.get("data"))
     from mex_pipeline import yaml_file  # noqa: PLC0415 - as slow as all of a Python start

@@ -1,6 +1,7 @@
 """What schema.yaml held is kept as JSON, and counts only while the file says exactly the same."""
 
 import json
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -105,3 +106,16 @@ def test_the_first_query_keeps_the_schema_and_an_edit_is_seen_by_the_next(home: 
     assert (broken.code, "schema.yaml" in broken.err) == (1, True)
     (home / "schema.yaml").write_text("topics:\n  work:\n    description: Work\n", encoding="utf-8")
     assert in_process("list", "--topic", "work").code == 0
+
+
+def test_a_copy_that_cannot_be_replaced_leaves_nothing_beside_it(place: tuple[Path, Path]) -> None:
+    place[1].mkdir()
+    assert [yaml_cache.load(*place, same) for _ in range(2)] == [DATA] * 2
+    assert sorted(path.name for path in place[0].parent.iterdir()) == ["schema.json", "schema.yaml"]
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes on Windows")
+def test_a_pipe_in_place_of_the_copy_is_not_waited_for(place: tuple[Path, Path]) -> None:
+    os.mkfifo(place[1])
+    assert yaml_cache.load(*place, same) == DATA
+    assert place[1].is_file()

@@ -191,7 +191,8 @@ def summary(app: App, job: Job) -> list[str]:
         case jobs.UNDO:
             return undo_text.lines(app, result)
         case jobs.EMBED:
-            return [t(f"skipped.{job.reason}")] if job.reason else [_embedded(result)] if result else []
+            is_skipped = job.outcome == "skipped" and job.reason
+            return [t(f"skipped.{job.reason}")] if is_skipped else [_embedded(result)] if result else []
         case _:
             return _extracted(app, job, result)
 

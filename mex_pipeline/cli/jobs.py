@@ -304,8 +304,10 @@ def _finish(app: App, job: Job) -> None:
 
 
 def _rest_of(job: Job) -> str | None:
-    """What is done about an export of which not all could be read: what was read is written, and asked for again is
-    the rest, which may have been cancelled here; None for any other job and while it waits."""
+    """What is done about an export of which not all could be read, or vectors of which some are made: those are written,
+    and asked for again is the rest, which may have been cancelled here; None for any other job and while it waits."""
+    if job.kind == jobs.EMBED and job.state.is_final and job.progress_done:
+        return t("semantic.rest", id=job.id)
     if job.kind != jobs.ARCHIVE or not job.state.is_final:
         return None
     path, one = shlex.quote(job.payload["path"]), job.payload.get("session")

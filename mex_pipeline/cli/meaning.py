@@ -24,28 +24,31 @@ def find(app: App, asked: Selection, *, limit: int, offset: int, is_explained: b
     if not semantic_search.question(asked):
         return search.ranked(app, asked, limit=limit, offset=offset, is_explained=is_explained)
     try:
-        found, missing = _found(app, asked, limit=limit, offset=offset, is_explained=is_explained)
+        found, missing, size = _found(app, asked, limit=limit, offset=offset, is_explained=is_explained)
     except MexError as error:
         what, hint = messages.render(error)
         hint = t("semantic.endpoint") if error.code.startswith("llm_") else hint
         output.note(output.joined(t("semantic.unavailable"), what, hint))
         return search.ranked(app, asked, limit=limit, offset=offset, is_explained=is_explained)
     if missing:
-        output.note(output.joined(t("semantic.missing", count=missing), _being_made(app)))
+        output.note(output.joined(t("semantic.missing", count=missing), _being_made(app, size)))
     return found
 
 
-def _found(app: App, asked: Selection, *, limit: int, offset: int, is_explained: bool = False) -> tuple[Found, int]:
+def _found(
+    app: App, asked: Selection, *, limit: int, offset: int, is_explained: bool = False
+) -> tuple[Found, int, int]:
     embedder = open_embedder(app.settings)
     if embedder is None:
         raise InvalidInput("semantic_off")
     return semantic_search.find(app, asked, embedder, likeness, limit=limit, offset=offset, is_explained=is_explained)
 
 
-def _being_made(app: App) -> str:
+def _being_made(app: App, size: int) -> str:
     """Queue the vectors that are missing; says which job makes them, and nothing where none can be queued."""
     jobs, semantic, workers = map(_service, ("jobs", "semantic", "workers"))
     try:
+        semantic.forget_unlike(app, size)
         job, _ = jobs.submit(app, semantic.request(app), trigger=Trigger.COMMAND)
         workers.ensure_running(app)
     except ExternalError:

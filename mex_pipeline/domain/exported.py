@@ -119,9 +119,13 @@ def _maybe(check: Check) -> Check:
 
 
 def _state(value: Any) -> dict[str, Any]:
-    """A memory's whole row state inside history, its keys in the order they came in."""
+    """A memory's whole row state inside history, its keys in the order they came in.
+
+    Before structure version 10 nothing was pinned, and states did not say so.
+    """
     if not isinstance(value, dict):
         raise ValueError
+    value = value if "is_pinned" in value else value | {"is_pinned": False}
     checked = {name: check(value.get(name)) for name, check in MEMORIES.columns.items()}
     return {name: checked[name] for name in value if name in checked}
 

@@ -1,5 +1,6 @@
 """The form in which words are compared: in SQL, in a search, in time travel."""
 
+import json
 import re
 from unicodedata import normalize
 
@@ -26,8 +27,21 @@ def sought(text: str) -> str:
     """Return what any part of `text` is looked for in: its folded form, and the text itself where that is more than case.
 
     Folded, characters may melt into one (`ｶﾞ`, an accent behind its letter); as it stands, each is still there. Two ends
-    make the last character, too, the first of three: so the index of threes knows every character.
+    make the last character, too, the first of three: so the index of threes knows every character. A structured content
+    stands there, besides, with the values that JSON escapes as people read and write them.
     """
     unified = folded(text)
     forms = (unified,) if unified == text.casefold() else (unified, text)
-    return END.join(forms) + END + END
+    return END.join((*forms, *map(sought, _escaped(text)))) + END + END
+
+
+def _escaped(text: str) -> list[str]:
+    """The values of a JSON object that do not stand in it as they are: with a quote, a backslash, a line break."""
+    if not text.startswith("{") or "\\" not in text:
+        return []
+    try:
+        values = json.loads(text).values()
+    except (ValueError, RecursionError):
+        return []
+    told = (value.encode(errors="ignore").decode() for value in values if isinstance(value, str))  # no lone surrogates
+    return [value for value in told if value not in text]

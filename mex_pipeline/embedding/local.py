@@ -1,7 +1,7 @@
 """The embedding model that the extra `semantic` brings along: multilingual-e5-small, on this machine (product F6)."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 from mex_pipeline.domain.vector import LONGEST_TEXT
@@ -14,11 +14,14 @@ _ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 class LocalModel:
     """Embeds with the package, which is loaded by the first text."""
 
-    async def passages(self, texts: Sequence[str]) -> tuple[list[list[float]], int]:
+    async def passages(
+        self, texts: Sequence[str], before: Callable[[], Awaitable[None]]
+    ) -> tuple[list[list[float]], int]:
         """Return the vectors of memories, and 0 tokens; raises NotConfigured("semantic_not_installed").
 
         It holds the event loop, for a second at most: a question would pay more for asyncio than for its vector.
         """
+        await before()
         return _vectors(_package().passage(_cut(texts))), 0
 
     def query(self, text: str) -> list[float]:

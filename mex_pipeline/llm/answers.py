@@ -16,7 +16,7 @@ from mex_pipeline.llm.text import clean
 
 _MAX_DETAIL = 200
 _MAX_READ = 1_000
-_ECHO_WEIGHT = 12
+_ECHO_WEIGHT, _SHORTEST_ECHO = 12, 3
 _MAX_COUNT = 10**12
 
 _KEY_LIKE = re.compile(r"\b(?:sk|pk|gsk|xai|key)-[\w-]{6,}|Bearer\s+\S+|\S*\*{3,}\S*|AIza[\w-]{20,}", re.IGNORECASE)
@@ -315,7 +315,13 @@ def _bytes_of(run: str) -> bytes:
 
 
 def _without_echo(text: str, sources: list[str]) -> str:
-    """Return `text` with every run that also stands in a source as `…`: 12 Latin or 4 Chinese characters and more."""
+    """Return `text` with every run that also stands in a source as `…`: 12 Latin or 4 Chinese characters and more.
+
+    A source that is shorter is taken out where it stands whole: a content may be two words, and the vector of it asked for.
+    """
+    for source in sorted(map(str.strip, sources), key=len, reverse=True):
+        if _SHORTEST_ECHO <= _weight(source) < _ECHO_WEIGHT:
+            text = text.replace(source, "…")
     kept: list[str] = []
     at = 0
     while at < len(text):
@@ -325,11 +331,15 @@ def _without_echo(text: str, sources: list[str]) -> str:
     return "".join(kept)
 
 
+def _weight(text: str) -> int:
+    return sum(1 if sign.isascii() else 3 for sign in text)
+
+
 def _echo_end(text: str, start: int, sources: list[str]) -> int:
     """Return where the run at `start` that a source holds too ends; 0 when it is too short to be an echo."""
     end, weight = start, 0
     while end < len(text) and weight < _ECHO_WEIGHT:
-        weight += 1 if text[end].isascii() else 3
+        weight += _weight(text[end])
         end += 1
     holders = [source for source in sources if text[start:end] in source] if weight >= _ECHO_WEIGHT else []
     while holders and end < len(text):

@@ -2,7 +2,7 @@
 
 import asyncio
 import math
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -49,28 +49,33 @@ class RemoteModel:
         self._max_retries = max_retries
         self._retry_base = retry_base_seconds
         self._most = AT_ONCE
+        self._size: int | None = None
 
-    async def passages(self, texts: Sequence[str]) -> tuple[list[list[float]], int]:
+    async def passages(
+        self, texts: Sequence[str], before: Callable[[], Awaitable[None]]
+    ) -> tuple[list[list[float]], int]:
         """Return the vectors of memories, and what the endpoint says they cost in tokens.
 
-        What is refused as too much is asked for in halves, down to a hundred characters of one text. Raises
-        LLMUnavailable, LLMRejected or LLMBadReply, all with `endpoint`; `llm_not_an_api` for anything but one vector of
-        one length for each text.
+        What is refused as too much is asked for in halves, down to a hundred characters of one text. `before` is awaited
+        before each request, and what it raises is raised. Raises LLMUnavailable, LLMRejected or LLMBadReply, all with
+        `endpoint`; `llm_not_an_api` for anything but one vector for each text, of one length for all of them.
         """
         asked = [self._passage_prefix + text[:LONGEST_TEXT] for text in texts]
-        return await self._all(asked, PASSAGES_SECONDS, self._max_retries)
+        return await self._all(asked, PASSAGES_SECONDS, self._max_retries, before)
 
     def query(self, text: str) -> list[float]:
         """Return the vector of a question, which is asked for once; raises as `passages`."""
-        vectors, _ = asyncio.run(self._all([self._query_prefix + text[:LONGEST_TEXT]], QUERY_SECONDS, 0))
+        vectors, _ = asyncio.run(self._all([self._query_prefix + text[:LONGEST_TEXT]], QUERY_SECONDS, 0, _nothing))
         return vectors[0]
 
-    async def _all(self, texts: list[str], timeout: float, retries: int) -> tuple[list[list[float]], int]:
+    async def _all(
+        self, texts: list[str], timeout: float, retries: int, before: Callable[[], Awaitable[None]]
+    ) -> tuple[list[list[float]], int]:
         vectors: list[list[float]] = []
         tokens = 0
         while (at := len(vectors)) < len(texts):
             part = texts[at : at + self._most]
-            ask = partial(self._ask, part, timeout)
+            ask = partial(self._ask, part, timeout, before)
             try:
                 found, cost = await with_retries(ask, max_retries=retries, base_seconds=self._retry_base)
             except LLMRejected as error:
@@ -85,12 +90,23 @@ class RemoteModel:
                 tokens += cost
         return vectors, tokens
 
-    async def _ask(self, texts: list[str], timeout: float) -> tuple[list[list[float]], int]:
+    async def _ask(
+        self, texts: list[str], timeout: float, before: Callable[[], Awaitable[None]]
+    ) -> tuple[list[list[float]], int]:
+        await before()
         messages = tuple(Message("user", text) for text in texts)  # so that no error repeats them
         asked = Asked(origin(self._url), self._model, self._key, messages, "prompt")
         body = {"model": self._model, "input": texts, "encoding_format": "float"}
         answer = await exchange(asked, self._url, "embeddings", timeout, body)
-        return _read(answer, asked, len(texts))
+        vectors, cost = _read(answer, asked, len(texts))
+        self._size = self._size or len(vectors[0])
+        if len(vectors[0]) != self._size:  # an endpoint behind which models change
+            raise LLMBadReply("llm_not_an_api", endpoint=asked.endpoint, model=asked.model)
+        return vectors, cost
+
+
+async def _nothing() -> None:
+    """A question may be sent whenever it is asked."""
 
 
 def _read(answer: Answer, asked: Asked, number: int) -> tuple[list[list[float]], int]:

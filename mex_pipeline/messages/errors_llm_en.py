@@ -12,7 +12,7 @@ TEXTS: dict[str, str] = {
     "error.llm_bad_base_url": "That is no base URL.",
     "hint.llm_bad_base_url": "It begins with http:// or https://, e.g. http://127.0.0.1:11434/v1",
     "error.llm_bad_setting": "The setting {key} cannot be used.",
-    "hint.llm_bad_setting": "Correct it with mex config llm.",
+    "hint.llm_bad_setting": "Correct {key} in config.yaml, or the variable that sets it.",
     "error.llm_bad_proxy": "The proxy of the environment cannot be used.",
     "hint.llm_bad_proxy": "Check HTTP_PROXY, HTTPS_PROXY and NO_PROXY.",
     "error.llm_unreachable": "The model's endpoint {endpoint} cannot be reached.",

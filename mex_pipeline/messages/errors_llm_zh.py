@@ -12,7 +12,7 @@ TEXTS: dict[str, str] = {
     "error.llm_bad_base_url": "这不是接口地址。",
     "hint.llm_bad_base_url": "须以 http:// 或 https:// 开头，如 http://127.0.0.1:11434/v1",
     "error.llm_bad_setting": "设置 {key} 无法使用。",
-    "hint.llm_bad_setting": "请用 mex config llm 改正。",
+    "hint.llm_bad_setting": "请改正 config.yaml 里的 {key}，或者设置它的环境变量。",
     "error.llm_bad_proxy": "环境变量中的代理无法使用。",
     "hint.llm_bad_proxy": "请检查 HTTP_PROXY、HTTPS_PROXY 与 NO_PROXY。",
     "error.llm_unreachable": "无法连接模型端点 {endpoint}。",

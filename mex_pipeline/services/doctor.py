@@ -12,15 +12,17 @@ from pathlib import Path
 from mex_pipeline import settings as settings_module
 from mex_pipeline import yaml_file
 from mex_pipeline.app import App
-from mex_pipeline.clock import SystemClock
+from mex_pipeline.clock import SystemClock, iso
 from mex_pipeline.domain.schema import Schema, idle_policies, parse
 from mex_pipeline.domain.wording import Language
 from mex_pipeline.errors import ExternalError, MexError, UserError
 from mex_pipeline.paths import Home
 from mex_pipeline.services import doctor_data, doctor_home
+from mex_pipeline.services.embedder import model_name
 from mex_pipeline.services.findings import FIX, Check, Item, LLMState, Report, Status, found
 from mex_pipeline.services.opening import initialise
 from mex_pipeline.settings import LLMSettings, QueueSettings, Settings
+from mex_pipeline.store import embeddings
 
 AskModels = Callable[[LLMSettings], list[str]]
 """Asks an endpoint for the names of its models; raises the errors of a call."""
@@ -64,6 +66,7 @@ def examine(
             app = App(*opened, schema=schema or Schema({}))
             fixed |= doctor_data.repair(app) if fix else {}
             stored = tuple(doctor_data.checks(app, schema_is_known=schema is not None))
+            stored += _semantic(app)
     queue = _queue(home, settings, ask_queue)
     llm, llm_check = _llm(settings, ask_models)
     checks = (_place(home), _permissions(home), config_check, schema_check, *stored, *queue, llm_check)
@@ -140,6 +143,22 @@ def _queue(home: Home, settings: Settings | None, ask_queue: AskQueue | None) ->
     except MexError as error:
         return [Check("queue", Status.PROBLEM, error=error)]
     return [Check("queue", Status.OK, code="queue_reached", facts={"address": settings.queue.address})]
+
+
+def _semantic(app: App) -> tuple[Check, ...]:
+    """How many memories have a vector, while semantic search is on; nobody is asked, and no package is loaded."""
+    semantic = app.settings.semantic
+    if not semantic.enabled:
+        return ()
+    model = model_name(semantic)
+    try:
+        with app.db.snapshot() as view:
+            kept = view.first(embeddings.count(model)) or 0
+            missing = view.first(embeddings.count_missing(model, iso(app.clock.now()))) or 0
+    except MexError as error:
+        return (Check("semantic", Status.PROBLEM, error=error),)
+    items = [Item("semantic_missing", {"count": missing}, ("mex embed",))] if missing else []
+    return (found("semantic", items, Status.WARNING, code="semantic_kept", model=model, count=kept),)
 
 
 def _llm(settings: Settings | None, ask_models: AskModels | None) -> tuple[LLMState, Check]:

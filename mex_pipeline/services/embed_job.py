@@ -1,24 +1,31 @@
 """The work of the job that makes the vectors of memories, and who queues it (docs/semantic.md, docs/jobs.md)."""
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 from mex_pipeline import faults
 from mex_pipeline.app import AsyncApp
 from mex_pipeline.clock import iso, millis
+from mex_pipeline.domain.budget import estimate_tokens
 from mex_pipeline.domain.job import Ending, Job, JobState, Outcome, Trigger
-from mex_pipeline.domain.vector import packed
+from mex_pipeline.domain.vector import LONGEST_TEXT, packed
 from mex_pipeline.errors import ExternalError, LeaseLost
 from mex_pipeline.redaction.redact import redacted
 from mex_pipeline.services.async_endings import patiently
-from mex_pipeline.services.embedder import Embedder, model_name
+from mex_pipeline.services.embedder import model_name
 from mex_pipeline.services.heartbeat import Runs
 from mex_pipeline.services.jobs import ASYNC_PRIORITY, EMBED, Request, new_job
-from mex_pipeline.store import embeddings, jobs
+from mex_pipeline.store import embeddings, history, jobs, usage
 
 AT_ONCE = faults.number("MEX_TEST_AT_ONCE", 32)
 """Memories of one batch: a second of work, one request, one short transaction."""
+
+
+class _Purged(Exception):
+    """Something was forgotten for good since the texts of a batch were read: they are read anew before any is sent."""
 
 
 async def follow(app: AsyncApp, job: Job) -> None:
@@ -43,8 +50,8 @@ async def embed(app: AsyncApp, job: Job, runs: Runs) -> None:
     """Make the vectors that are missing, batch after batch, and end the job.
 
     Each batch is kept at once: a run that comes after a crash goes on where this one ended. Raises NotConfigured
-    ("semantic_not_installed"), the LLM errors of an endpoint, and LeaseLost when the job belongs to a later claim or was
-    cancelled.
+    ("semantic_not_installed"), the LLM errors of an endpoint, OverBudget, and LeaseLost when the job belongs to a later
+    claim or was cancelled.
     """
     if app.embedder is None:
         await patiently(lambda: _finish(app, job, _result(app, 0), "semantic_off"))
@@ -54,9 +61,13 @@ async def embed(app: AsyncApp, job: Job, runs: Runs) -> None:
         await tx.run(embeddings.drop_others(name))
     total = await app.db.first(embeddings.count_missing(name, iso(app.clock.now()))) or 0
     below = embeddings.NEWEST
+    purges = await _purges(app)
     while batch := await _missing(app, name, below):
-        await _tell(app, job, done, total)
-        tokens = await _batch(app, app.embedder, name, batch)
+        try:
+            tokens = await _batch(app, job, name, batch, partial(_allow, app, job, done, total, purges))
+        except _Purged:
+            purges = await _purges(app)
+            continue
         done, below = done + len(batch), batch[-1][0]
         total = max(total, done)
         spent = {"calls": spent["calls"] + 1, "prompt_tokens": spent["prompt_tokens"] + tokens}
@@ -79,26 +90,55 @@ async def _missing(app: AsyncApp, name: str, below: int) -> list[tuple[int, str]
     return []
 
 
-async def _tell(app: AsyncApp, job: Job, done: int, total: int) -> None:
+async def _purges(app: AsyncApp) -> int:
+    return await app.db.first(history.last_purge()) or 0
+
+
+async def _allow(app: AsyncApp, job: Job, done: int, total: int, purges: int) -> None:
+    """Let texts be sent; raises LeaseLost for a job that was taken over, cancelled or cleared away, and _Purged."""
     async with app.db.transaction() as tx:
         if await tx.run(jobs.progress(job, done, total, "embedding")) != 1:
-            raise LeaseLost(id=job.id)  # no further call for a job that was taken over, or cleared away
+            raise LeaseLost(id=job.id)
+    if await _purges(app) != purges:
+        raise _Purged
 
 
-async def _batch(app: AsyncApp, embedder: Embedder, name: str, batch: list[tuple[int, str]]) -> int:
-    """Make and keep the vectors of some memories; returns the tokens. One that was edited meanwhile gets its own later."""
+async def _batch(
+    app: AsyncApp, job: Job, name: str, batch: list[tuple[int, str]], before: Callable[[], Awaitable[None]]
+) -> int:
+    """Make and keep the vectors of some memories; returns the tokens. One that was edited meanwhile gets its own later.
+
+    What an endpoint takes for them is on the books, as of any other call; raises OverBudget when there is no room for it.
+    """
     texts = [content for _, content in batch]
-    if app.settings.semantic.is_remote and app.settings.privacy.redact_secrets:  # a person may have stored one
+    if app.spending is None:
+        return await _made(app, job, name, batch, texts, before)
+    if app.settings.privacy.redact_secrets:  # a person may have stored one
         texts = await asyncio.to_thread(lambda: [redacted(text) for text in texts])
-    vectors, tokens = await embedder.passages(texts)
+    about = sum(estimate_tokens(text[:LONGEST_TEXT]) for text in texts)
+    async with app.spending.allowed(job.id, job.lock_key or job.id, about):
+        return await _made(app, job, name, batch, texts, before)
+
+
+async def _made(
+    app: AsyncApp,
+    job: Job,
+    name: str,
+    batch: list[tuple[int, str]],
+    texts: list[str],
+    before: Callable[[], Awaitable[None]],
+) -> int:
+    assert app.embedder is not None
+    vectors, tokens = await app.embedder.passages(texts, before)
     rows = [
         embeddings.write(seq, content, name, packed(vector))
         for (seq, content), vector in zip(batch, vectors, strict=True)
     ]
+    cost = usage.record(EMBED, app.settings.semantic.model, tokens, 0, job.id, iso(app.clock.now()))
 
     async def write() -> None:
         async with app.db.transaction() as tx:
-            await tx.run(*rows)
+            await tx.run(embeddings.drop_unlike(name, len(vectors[0])), *rows, *([cost] if app.spending else []))
 
     await patiently(write)
     return tokens

@@ -1,6 +1,7 @@
 """What turns texts into vectors: the model of the extra on this machine, or an endpoint."""
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AbstractAsyncContextManager
 from typing import Protocol
 
 from mex_pipeline.settings import SemanticSettings
@@ -17,13 +18,25 @@ def model_name(semantic: SemanticSettings) -> str:
 class Embedder(Protocol):
     """An embedding model."""
 
-    async def passages(self, texts: Sequence[str]) -> tuple[list[list[float]], int]:
+    async def passages(
+        self, texts: Sequence[str], before: Callable[[], Awaitable[None]]
+    ) -> tuple[list[list[float]], int]:
         """Return one vector for each text, cut at LONGEST_TEXT characters, and the tokens that an endpoint charges.
 
-        Raises NotConfigured("semantic_not_installed"), LLMUnavailable, LLMRejected, LLMBadReply.
+        All vectors of one embedder have one length. `before` is awaited whenever texts are about to be sent, also once
+        more, and what it raises is raised. Raises NotConfigured("semantic_not_installed"), LLMUnavailable, LLMRejected,
+        LLMBadReply.
         """
         ...
 
     def query(self, text: str) -> list[float]:
         """Return the vector of a question; raises as `passages`."""
+        ...
+
+
+class Allowance(Protocol):
+    """What lets the calls of a job begin (services/spending.py)."""
+
+    def allowed(self, job_id: str, source: str, tokens: int) -> AbstractAsyncContextManager[None]:
+        """Hold room for a call of about `tokens` until it is on the books; raises OverBudget when there is none."""
         ...

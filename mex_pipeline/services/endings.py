@@ -59,8 +59,8 @@ def for_error(error: MexError, job: Job, now: int) -> Ending:
     is_of_the_source = isinstance(error, SourceGone | SourceFormat | SourceUnreadable) and not is_busy
     # A job that names its model will name it for as long as it waits.
     names_no_model = error.code == "llm_unknown_model" and "model" in job.payload
-    # The endpoint of the vectors is not paused; what asked for them asks again.
-    is_refused = job.kind == EMBED and error.code in PAUSED_REASONS
+    # Vectors heed no pause, so that nothing could hold their job back; what asked for them asks again.
+    is_refused = job.kind == EMBED and (error.code in PAUSED_REASONS or isinstance(error, OverBudget))
     if job.is_foreground or is_of_the_source or names_no_model or is_refused:
         return final
     if error.code in PAUSED_REASONS or isinstance(error, OverBudget):

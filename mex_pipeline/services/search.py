@@ -123,7 +123,8 @@ def ranked(app: App, asked: Selection, *, limit: int = 50, offset: int = 0, is_e
         page = ranking.ranked(found[:total], words, date.fromisoformat(now[:10]))[offset : offset + limit]
         rows = dict(view.all(search.rows([one.seq for one, _ in page])))
         if is_partial:
-            page = ranking.told(page, words, view.all(search.found_by(words, rows)) if is_explained else ())
+            others = view.all(search.found_by(words, rows)) if is_explained else ()
+            page = ranking.told(page, (*asked.literal, *words), others)
     hits = tuple(Hit(rows[one.seq], score, is_partial) for one, score in page)
     return Found(hits, total, len(found) > search.MOST_CANDIDATES)
 

@@ -31,8 +31,9 @@ def find(
     limit: int,
     offset: int,
     is_explained: bool,
-) -> tuple[Found, int]:
-    """Return one page of hits, and how many active memories have no vector yet and were found by their words alone.
+) -> tuple[Found, int, int]:
+    """Return one page of hits, how many active memories have no vector that can be compared and were found by their words
+    alone, and the number of components that such a vector has.
 
     First what holds all words, then what holds some and what is near in meaning, as one list (domain/vector.py). Every
     filter and all that is literal holds for both. Raises InvalidInput as services/search.py, NotConfigured
@@ -43,12 +44,12 @@ def find(
     now, model = iso(app.clock.now()), model_name(app.settings.semantic)
     with app.db.snapshot() as view:
         kept = view.all(embeddings.vectors(model, len(asks_for), now, asked))
-        missing = view.first(embeddings.count_missing(model, now)) or 0
+        missing = view.first(embeddings.count_missing(model, now, len(asks_for))) or 0
     depth = min(max(limit + offset, WORDED), MAX_LIMIT)
     worded = search.ranked(app, asked, limit=depth, is_explained=is_explained)
     told = likeness(asks_for, [vector for _, vector in kept])
     near = dict(zip((one for one, _ in kept), told, strict=True))
-    return _together(app, worded, near, limit=limit, offset=offset), missing
+    return _together(app, worded, near, limit=limit, offset=offset), missing, len(asks_for)
 
 
 def _together(app: App, worded: Found, near: dict[str, float], *, limit: int, offset: int) -> Found:

@@ -147,14 +147,15 @@ def masked(key: str) -> str:
 
 
 def show_config(home: Home, settings: Settings, environment: dict[str, str]) -> dict[str, Any]:
-    """Return the effective LLM settings and the home's paths; the key is masked (seed 004 §5.1)."""
-    llm = settings.llm
+    """Return the effective settings of both models and the home's paths; keys are masked (seed 004 §5.1)."""
+    llm, semantic = settings.llm, settings.semantic
     return {
         "base_url": llm.base_url,
         "api_key": masked(llm.key(environment)),
         "model": llm.model,
         "api_key_env": llm.api_key_env,
         "configured": llm.is_configured,
+        "semantic": semantic._asdict() | {"api_key": masked(semantic.key(environment))},
         "language": settings.language,
         "home": str(home.root),
         "config_path": str(home.config),

@@ -23,12 +23,17 @@ def missing(model: str, now: str, limit: int, below: int = NEWEST) -> Query[tupl
     )
 
 
-def count_missing(model: str, now: str) -> Query[int]:
-    """How many active memories have no vector of this model."""
+def count(model: str) -> Query[int]:
+    """How many vectors of this model there are."""
+    return Query("SELECT count(*) AS n FROM embeddings WHERE model = :model", {"model": model}, value("n"))
+
+
+def count_missing(model: str, now: str, size: int | None = None) -> Query[int]:
+    """How many active memories have no vector of this model, or with `size` none of so many components."""
     return Query(
-        f"SELECT count(*) AS n FROM memories WHERE {ACTIVE} "
-        "AND seq NOT IN (SELECT e.seq FROM embeddings AS e WHERE e.model = :model)",
-        {"model": model, "now": now},
+        f"SELECT count(*) AS n FROM memories WHERE {ACTIVE} AND seq NOT IN "
+        "(SELECT e.seq FROM embeddings AS e WHERE e.model = :model AND (:size IS NULL OR length(e.vector) = :size))",
+        {"model": model, "now": now, "size": size},
         value("n"),
     )
 
@@ -45,6 +50,22 @@ def write(seq: int, content: str, model: str, vector: Vector) -> Statement:
 def drop_others(model: str) -> Statement:
     """Delete the vectors of other models: they cannot be compared with those of this one."""
     return Statement("DELETE FROM embeddings WHERE model <> :model", {"model": model})
+
+
+def drop_unlike(model: str, size: int) -> Statement:
+    """Delete the vectors that have another number of components than the model's newest ones: nothing compares the two."""
+    return Statement(
+        "DELETE FROM embeddings WHERE model = :model AND length(vector) <> :size", {"model": model, "size": size}
+    )
+
+
+def drop_newest_unlike(model: str, size: int, now: str) -> Statement:
+    """Delete the vector of one active memory that has not `size` components: it is made anew, and tells how many there are."""
+    return Statement(
+        "DELETE FROM embeddings WHERE seq = (SELECT max(e.seq) FROM embeddings AS e JOIN memories ON memories.seq = e.seq "
+        f"WHERE e.model = :model AND length(e.vector) <> :size AND {ACTIVE})",
+        {"model": model, "size": size, "now": now},
+    )
 
 
 def vectors(model: str, size: int, now: str, wanted: Selection) -> Query[tuple[str, Vector]]:

@@ -6,6 +6,8 @@ OF_MEMORIES = ("memories_fts", "memories_grams")
 """What reads its rows in `memories`, so that SQLite can compare the two."""
 _OF_TEXTS = {"quotes_fts": ("memory_sources", "quote"), "turns_fts": ("turns", "text")}
 """What holds its tokens itself: of which column of which table."""
+_STALE = "tokens IS NOT segmented(content) OR sought IS NOT sought(content)"
+"""A memory whose words are not those of its content: another program wrote it, or a meX that cut them otherwise."""
 
 
 def check() -> list[Statement]:
@@ -14,7 +16,7 @@ def check() -> list[Statement]:
 
 
 def strays() -> Query[int]:
-    """How many quotes and kept turns are not in their index as they stand, and how many rows there have no words left."""
+    """How many contents, quotes and kept turns are not indexed as they stand, and how many rows there have no words left."""
     wrong = [
         f"SELECT count(*) FROM {table} AS t LEFT JOIN {name} AS f ON f.rowid = t.seq "
         f"WHERE t.{column} IS NOT NULL AND f.tokens IS NOT segmented(t.{column})"
@@ -24,13 +26,13 @@ def strays() -> Query[int]:
         f"SELECT count(*) FROM {name} WHERE rowid NOT IN (SELECT seq FROM {table} WHERE {column} IS NOT NULL)"
         for name, (table, column) in _OF_TEXTS.items()
     ]
-    return Query(f"SELECT {' + '.join(f'({one})' for one in wrong + gone)} AS n", {}, value("n"))
+    stale = f"SELECT count(*) FROM memories WHERE {_STALE}"
+    return Query(f"SELECT {' + '.join(f'({one})' for one in [stale, *wrong, *gone])} AS n", {}, value("n"))
 
 
 def rebuild() -> list[Statement]:
     """Make every index anew, with the tokens that this meX cuts; what a deleted row has left in one goes too."""
-    stale = "tokens IS NOT segmented(content) OR sought IS NOT sought(content)"
-    made = [Statement(f"UPDATE memories SET tokens = segmented(content), sought = sought(content) WHERE {stale}")]
+    made = [Statement(f"UPDATE memories SET tokens = segmented(content), sought = sought(content) WHERE {_STALE}")]
     for name, (table, column) in _OF_TEXTS.items():
         made += [
             Statement(f"DELETE FROM {name}"),

@@ -304,5 +304,5 @@ def _each(words: Sequence[str], stands: str, params: _Params) -> str:
 
 def _with_pieces(words: Sequence[str]) -> tuple[list[str], list[str]]:
     """Return the words that have letters, and the signs that have none and no stem."""
-    told = [word for word in words if stem_expression(word)]
-    return told, [word for word in words if word not in told]
+    told = {word: bool(stem_expression(word)) for word in words}
+    return [word for word in words if told[word]], [word for word in words if not told[word]]

@@ -3,6 +3,7 @@
 Two characters are the commonest word length in Chinese, and pairs make any substring a phrase of tokens.
 """
 
+from mex_pipeline.domain.folding import END
 from mex_pipeline.domain.words import is_cjk, pairs, pieces
 
 _HAN = (("\u3400", "\u4dbf"), ("\u4e00", "\u9fff"), ("\U00020000", "\U0002a6d6"))
@@ -46,10 +47,14 @@ def stem_expression(text: str) -> str:
 
 
 def gram_expression(form: str) -> str:
-    """Return the MATCH expression of the threes of characters that a text holding `form` has; "" for less than three."""
+    """Return the MATCH expression of the threes of characters that a text holding `form` has; "" for less than three.
+
+    A NUL, which no content holds, would end the expression.
+    """
     last = len(form) - 3
     if last < 0:
         return ""
     steps = max(1, min(last, MOST_GRAMS - 1))
+    form = form.replace("\0", END)
     grams = dict.fromkeys(form[start : start + 3] for start in (last * step // steps for step in range(steps + 1)))
     return " AND ".join('"' + gram.replace('"', '""') + '"' for gram in grams)

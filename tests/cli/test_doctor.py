@@ -192,16 +192,30 @@ def test_a_search_index_that_lost_a_row_is_reported_and_made_anew(home: Path) ->
     assert state(home) == before, "memories stay as they are"
 
 
+@pytest.mark.parametrize("sql", ["content = '住在波尔图 Porto'", "tokens = 'x'", "sought = 'x'"])
+def test_words_that_another_hand_wrote_are_reported_and_found_again(home: Path, sql: str) -> None:
+    mex("init")
+    added("住在波尔图 Porto" if not sql.startswith("content") else "other")
+    with opened(home / "mex.db") as db:
+        db.execute(f"UPDATE memories SET {sql}")
+    assert statuses(report())["search_index"] == "problem"
+    assert report("--fix")["fixed"] == {"search_index": 1}
+    assert [len(mex("search", word, "--json").json) for word in ("波尔", "ort", "ports")] == [1, 1, 0]
+    assert check(report(), "search_index")["status"] == "ok"
+
+
 @pytest.mark.parametrize(
-    ("sql", "code"),
+    ("sql", "code", "others"),
     [
-        ("UPDATE memories SET content = 'by another hand'", "history_differs"),
-        ("UPDATE memories SET confidence = 'uncertain'", "history_differs"),
-        ("DELETE FROM history", "history_no_beginning"),
-        ("DELETE FROM history WHERE event = 'add'", "history_no_beginning"),
+        ("UPDATE memories SET content = 'by another hand'", "history_differs", {"search_index": "problem"}),
+        ("UPDATE memories SET confidence = 'uncertain'", "history_differs", {}),
+        ("DELETE FROM history", "history_no_beginning", {}),
+        ("DELETE FROM history WHERE event = 'add'", "history_no_beginning", {}),
     ],
 )
-def test_product_b8_a_history_that_does_not_lead_to_its_memory_is_reported(home: Path, sql: str, code: str) -> None:
+def test_product_b8_a_history_that_does_not_lead_to_its_memory_is_reported(
+    home: Path, sql: str, code: str, others: dict[str, str]
+) -> None:
     mex("init")
     identifier = added("a")
     mex("update", identifier, "--content", "b")
@@ -209,7 +223,7 @@ def test_product_b8_a_history_that_does_not_lead_to_its_memory_is_reported(home:
     with opened(home / "mex.db") as db:
         db.execute(sql)
     shown = report()
-    assert statuses(shown) == {"history": "problem"}
+    assert statuses(shown) == {"history": "problem"} | others
     assert [(item["id"], item["code"]) for item in check(shown, "history")["items"]] == [(identifier, code)]
 
 

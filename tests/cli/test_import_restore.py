@@ -358,3 +358,21 @@ def test_product_g11_a_home_of_the_original_moves_house_with_every_line_of_its_h
     other = {"MEX_HOME": str(tmp_path / "other")}
     assert restore(first, **other)["conflicts"] == []
     assert export(tmp_path / "2.json", **other).read_bytes() == first.read_bytes()
+
+
+def test_product_g11_an_export_of_before_there_were_pins_comes_with_its_history(tmp_path: Path) -> None:
+    """Of a meX of structure version 9, and of a home that was one, where what came later says it."""
+    made = add("--content", "住在波尔图")
+    mex("update", made["id"], "--content", "住在里斯本")
+    mex("update", made["id"], "--content", "住在布拉加")
+    whole = export(tmp_path / "1.json").read_bytes()
+    for since in (1, 2, 3):
+        data = json.loads(whole)
+        for line in data["history"][:since]:
+            for state in filter(None, (line["before"], line["after"])):
+                del state["is_pinned"]
+        if since == 3:
+            del data["memories"][0]["is_pinned"]
+        other = {"MEX_HOME": str(tmp_path / f"other{since}")}
+        assert told(restore(write(tmp_path / "old.json", json.dumps(data)), **other)) == (1, 0, [])
+        assert export(tmp_path / "2.json", **other).read_bytes() == whole

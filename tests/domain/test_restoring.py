@@ -226,6 +226,15 @@ def test_states_in_history_keep_the_order_of_their_keys_and_are_checked() -> Non
             read_row(HISTORY, line | wrong)
 
 
+def test_states_of_before_there_were_pins_are_those_of_what_is_not_pinned() -> None:
+    old = {name: value for name, value in row(memory("随手记")).items() if name != "is_pinned"}
+    line = {"id": "h", "memory_id": old["id"], "event": "update", "actor": "user", "created_at": NOW}
+    read = read_row(HISTORY, line | {"before": old, "after": old | {"is_pinned": 1}})
+    assert (read["before"], read["after"]) == (old | {"is_pinned": False}, old | {"is_pinned": True})
+    with pytest.raises(InvalidInput):
+        read_row(HISTORY, line | {"after": old | {"is_pinned": "yes"}})
+
+
 def test_product_p6_a_memory_that_was_purged_comes_back_only_by_overwriting() -> None:
     """Forgotten ones too: their words would be here again."""
     gone = [memory("远光软件", "work.company"), memory("喝茶", forgotten_at=LATER)]

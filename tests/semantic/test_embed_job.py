@@ -201,3 +201,97 @@ def test_a_job_that_begins_after_search_by_meaning_was_turned_off_makes_nothing(
     assert (job["state"], job["reason"], job["embedded"]) == ("succeeded", "semantic_off", 0)
     assert "no vectors were made" in mex("jobs", "show", job_id).out
     assert vectors.requests() == []
+
+
+@pytest.mark.parametrize("lang", ["zh", "en"])
+def test_a_job_that_failed_in_front_of_a_program_says_why(vectors: ModelServer, lang: str) -> None:
+    remember("爱吃火锅")
+    vectors.script({"status": 401, "body": "{}"})
+    ran = mex("embed", "--json", "--lang", lang, ok=False)
+    assert (ran.code, json.loads(ran.err)["code"], ran.json["state"]) == (2, "llm_auth", "failed")
+
+
+def test_what_was_made_before_an_endpoint_refused_stays_and_is_not_denied(vectors: ModelServer, home: Path) -> None:
+    remember(*SAID)
+    vectors.script({"times": 1}, {"status": 401, "body": "{}"})
+    ran = mex("embed", ok=False, MEX_TEST_AT_ONCE="2")
+    assert (kept(home), "made so far stay" in ran.err, "Nothing was written" in ran.err) == (2, True, False)
+
+
+@pytest.mark.parametrize("content", ["hot pot", "猫", "爱吃火锅"])
+def test_an_error_repeats_no_content_however_short(vectors: ModelServer, home: Path, content: str) -> None:
+    remember(content)
+    said = json.dumps({"error": {"message": f"cannot embed {content} with {KEY}"}})
+    vectors.script({"status": 400, "body": said})
+    ran = mex("embed", ok=False)
+    assert "cannot embed … with ***" in ran.err
+    assert (content in ran.err, KEY in ran.err) == (False, False)
+    errors = str(rows(home, "SELECT errors FROM jobs"))
+    assert ("cannot embed" in errors, content in errors, KEY in errors) == (True, False, False)
+
+
+@pytest.mark.parametrize("gone", [("forget", "{id}", "--hard", "--yes"), ("clear", "--yes")])
+def test_what_is_gone_for_good_while_an_endpoint_is_in_trouble_is_not_sent_again(
+    vectors: ModelServer, home: Path, gone: tuple[str, ...]
+) -> None:
+    one, _ = remember("爱吃火锅", "养了一只猫")
+    vectors.script({"status": 503, "body": "{}", "hold": "go", "times": 1})
+    with worker():
+        job_id = mex("embed", "--async", "--json").json["job_id"]
+        until(vectors.requests)
+        mex(*(word.format(id=one) for word in gone), ok=False)
+        vectors.release("go")
+        if gone[0] == "clear":
+            until(lambda: mex("embed", "--json").json["reason"] == "nothing_to_embed")
+        else:
+            assert waited(job_id)["embedded"] == 1
+    assert vectors.embedded().count("爱吃火锅") == 1
+    assert kept(home) == int(gone[0] != "clear")
+
+
+def test_vectors_of_another_length_are_told_as_missing_and_made_anew(vectors: ModelServer, home: Path) -> None:
+    *_, over = remember(*SAID, "不爱火锅")
+    mex("embed")
+    mex("forget", over)
+    vectors.mean(**{word: [*vector, 0.0] for word, vector in MEANINGS.items()}, 猫=[0.0, 0.0, 0.0, 1.0])
+    told = mex("search", "低落", "--semantic").err
+    assert "5 memories" in told
+    assert mex("embed", "--json").json["embedded"] == 5
+    assert rows(home, "SELECT DISTINCT length(vector) FROM embeddings") == [(4,)]
+    assert len(mex("search", "低落", "--semantic", "--json").json) == 5
+
+
+def test_an_endpoint_whose_vectors_change_their_length_meanwhile_is_believed_no_further(
+    vectors: ModelServer, home: Path
+) -> None:
+    remember(*SAID)
+    longer = json.dumps({"data": [{"index": place, "embedding": [1.0, 2.0]} for place in range(2)]})
+    vectors.script({"times": 1}, {"body": longer})
+    ran = mex("embed", "--json", ok=False, MEX_TEST_AT_ONCE="2")
+    assert (json.loads(ran.err)["code"], kept(home)) == ("llm_not_an_api", 2)
+
+
+def test_doctor_and_config_show_tell_of_search_by_meaning(vectors: ModelServer) -> None:
+    remember(*SAID)
+    before, shown = mex("doctor").out, mex("config", "show", "--json").json["semantic"]
+    mex("embed")
+    assert ("5 memories have no vector" in before, "mex embed" in before) == (True, True)
+    assert "[ok] Search by meaning: 5 vectors by m-1" in mex("doctor").out
+    assert "Search by meaning" not in mex("doctor", MEX_SEMANTIC_ENABLED="false").out
+    assert (shown["enabled"], shown["model"], shown["base_url"]) == (True, "m-1", vectors.url)
+    assert KEY not in str(shown)
+
+
+@pytest.mark.parametrize("cap", ["DAILY_TOKENS", "JOB_TOKENS"])
+def test_vectors_of_an_endpoint_are_on_the_books_and_pass_no_budget(vectors: ModelServer, home: Path, cap: str) -> None:
+    remember(*SAID)
+    with worker(MEX_TEST_AT_ONCE="2", **{f"MEX_BUDGET_{cap}": "20"}):
+        job = waited(mex("embed", "--async", "--json").json["job_id"])
+    assert (job["state"], job["error"]["code"]) == ("failed", f"budget_{'daily' if cap.startswith('D') else 'job'}")
+    assert (kept(home), len(vectors.requests())) == (2, 1)
+    assert rows(home, "SELECT reason FROM queue_control WHERE scope <> 'upkeep'") == []
+    assert rows(home, "SELECT purpose, model, prompt_tokens, job_id FROM llm_usage") == [
+        ("embed", "m-1", 14, job["job_id"])
+    ]
+    assert mex("stats", "--json").json["llm_usage"]["prompt_tokens"] == 14
+    assert mex("embed", "--json").json["embedded"] == 3

@@ -9,7 +9,7 @@ import pytest
 from mex_pipeline.domain.vector import LONGEST_TEXT
 from mex_pipeline.services.embedder import LOCAL
 from tests.semantic.test_vector import cosine
-from tests.support.program import mex
+from tests.support.program import in_process, mex
 from tests.support.source_tree import ROOT
 
 
@@ -47,7 +47,10 @@ def test_meaning_is_found_without_a_word_in_common(local: Any, asked: str, meant
 
 
 async def _passages(local: Any, *texts: str) -> list[list[float]]:
-    vectors, tokens = await local.passages(texts)
+    async def before() -> None:
+        pass
+
+    vectors, tokens = await local.passages(texts, before)
     assert tokens == 0
     return vectors
 
@@ -72,7 +75,7 @@ def test_without_the_packages_words_answer_and_the_job_says_what_to_install(monk
     ran = mex("search", "火锅", "--semantic")
     assert "爱吃火锅" in ran.out
     assert ("mex-pipeline[semantic]" in ran.err, ran.err.count("\n")) == (True, 1)
-    failed = mex("embed", ok=False)
+    failed = in_process("embed")
     assert (failed.code, "mex-pipeline[semantic]" in failed.err) == (2, True)
     (job,) = mex("jobs", "list", "--json").json
     assert (job["state"], job["outcome"], job["error"]["code"]) == ("failed", "llm_error", "semantic_not_installed")

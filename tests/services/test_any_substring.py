@@ -1,5 +1,6 @@
 """Any part of a content finds its memory, in any script and of any length, whatever has happened to the memory (product B2)."""
 
+import json
 from collections.abc import Iterator
 
 import pytest
@@ -52,6 +53,36 @@ def known(app: App) -> list[Memory]:
 
 def test_every_part_of_a_content_finds_it(app: App, known: list[Memory]) -> None:
     assert [missed(app, one) for one in known] == [[]] * len(known)
+
+
+def test_every_part_of_a_value_finds_a_structured_content_as_people_read_it(app: App) -> None:
+    values = {"name": 'meX "次世代" C:\\dir', "overview": "first ligne\nsecond\tCafé", "detail": '{"a": "b\\\\c"}'}
+    made = memories.add(app, content=json.dumps(values), topic="work", sub_topic="projects")
+    for value in values.values():
+        for part in parts(value):
+            found = search.find(app, search.wanted(app, keyword=part))
+            assert [one.id for one in found] == [made.id], part
+    assert search.find(app, search.wanted(app, query='"Quoted"')) == []
+    app.db.run(*indexes.check())
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        '{"a": "\\ud800 Porto\\n"}',
+        '{"a": "\\u0000 Porto"}',
+        '{"a": ["\\n"], "b": 1, "c": "Porto"}',
+        '{"Porto \\n',
+        '{"Porto": ' + "[" * 9000 + "\\",
+        '{"Porto\\n": ' + "9" * 5000 + "}",
+    ],
+)
+def test_what_only_looks_like_a_structured_content_is_found_as_it_is_written(app: App, content: str) -> None:
+    made = memories.add(app, content=content)
+    assert [one.id for one in search.find(app, search.wanted(app, keyword="port"))] == [made.id]
+    assert [one.id for one in search.find(app, search.wanted(app, keyword=content[-200:]))] == [made.id]
+    app.db.run(*indexes.check())
+    assert app.db.all(indexes.strays()) == [0]
 
 
 def test_parts_follow_an_update(app: App, known: list[Memory]) -> None:

@@ -152,6 +152,49 @@ def test_an_utterance_of_any_length_is_a_query(app: App) -> None:
     assert is_partial(asked(app, f"{page} nowhere"))
 
 
+@pytest.mark.parametrize(
+    ("content", "query", "words"),
+    [
+        ("在成都吃火锅", '"成都吃" 辣锅 吃', {"成都吃": By.EXACT, "吃": By.EXACT}),
+        ("Kubernetes caching", '"ubern" caches nowhere', {"ubern": By.PART, "caches": By.STEM}),
+        ("sure: (NEAR) a_b*c^d", '"a_b*c" "^d" sure nowhere', {"a_b*c": By.EXACT, "^d": By.EXACT, "sure": By.EXACT}),
+    ],
+)
+def test_partial_hits_tell_the_phrases_they_hold_beside_the_words(
+    app: App, content: str, query: str, words: dict[str, By]
+) -> None:
+    store(app, content)
+    found = asked(app, query, is_explained=True)
+    assert (is_partial(found), ways(found)) == (True, words)
+    assert all(found.hits[0].spans(content[content.index(word) :]) for word, by in words.items() if by is By.EXACT)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "\0",
+        "Kub\0",
+        "火锅\0成都",
+        '"ber\0n',
+        "a\0",
+        "-Kub\0",
+        "\x1f",
+        'a"b""c',
+        "NEAR(",
+        "AND",
+        "*",
+        "^a",
+        "a:",
+        "🌶\ufe0f",
+    ],
+)
+def test_no_query_is_too_strange(app: App, query: str) -> None:
+    store(app, "a Kubernetes cluster", "在成都吃火锅")
+    asked(app, query, is_explained=True)
+    literal = search.ranked(app, search.wanted(app, keyword=query), is_explained=True)
+    assert not literal.hits or "\0" not in query, "no content holds a NUL"
+
+
 def test_the_newest_are_ranked_and_the_rest_is_told(app: App) -> None:
     store(app, *(f"猫 {number}" for number in range(MOST_CANDIDATES + 5)))
     found = asked(app, "猫", limit=3)

@@ -128,6 +128,24 @@ def test_a_part_of_a_word_is_found_behind_the_word_and_before_other_words_when_n
     assert texts(app, "netes Berlin") == ["Kubernetes cluster in Berlin", "Berlin"]
 
 
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ('"ubern" cluster nowhere', ["A Kubernetes cluster"]),
+        ('"ubern" nowhere', ["A Kubernetes cluster"]),
+        ('"吃Rust" 好', ["吃Rusty饭"]),
+        ('"r n" nowhere', ["Bob: over near"]),
+        ('"ubern" "吃Rust" cluster', []),
+        ('"ubern" nowhere -cluster', []),
+    ],
+)
+def test_a_phrase_that_is_a_part_of_words_is_found_without_all_of_the_other_words(
+    app: App, keep: Keep, query: str, expected: list[str]
+) -> None:
+    keep("s1", "A Kubernetes cluster", "Fine.", "吃Rusty饭", "Bob: over near")
+    assert texts(app, query) == expected
+
+
 def test_pages_follow_each_other_without_gap_or_repetition(app: App, keep: Keep) -> None:
     for number in range(7):
         keep(f"s{number}", "cat" if number % 2 else f"concatenated {number}")
