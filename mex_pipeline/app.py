@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from copy import copy
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -21,28 +21,46 @@ if TYPE_CHECKING:
     from mex_pipeline.store.database import Database
 
 
-@dataclass(frozen=True, slots=True)
 class OpenHome:
     """A home in use, without its schema: all that a request for a job needs, which every turn of an agent makes.
 
-    `is_new` says that this command created it, `migrated` where copies of an older mex.db lie.
+    `is_new` says that this command created it, `migrated` where copies of an older mex.db lie. A plain class, and not a
+    dataclass: what those load takes longer than a query (docs/adr/0025-queries-are-read-quickly.md).
     """
 
-    home: Home
-    settings: Settings
-    db: Database
-    clock: Clock
-    language: Language
-    is_new: bool = False
-    migrated: tuple[Path, ...] = ()
+    def __init__(
+        self,
+        home: Home,
+        settings: Settings,
+        db: Database,
+        clock: Clock,
+        language: Language,
+        *,
+        is_new: bool = False,
+        migrated: tuple[Path, ...] = (),
+    ) -> None:
+        self.home = home
+        self.settings = settings
+        self.db = db
+        self.clock = clock
+        self.language = language
+        self.is_new = is_new
+        self.migrated = migrated
+
+    def _replace(self, **changes: Any) -> Self:
+        """Return the same home with some of this changed, as a NamedTuple does."""
+        other = copy(self)
+        vars(other).update(changes)
+        return other
 
 
-@dataclass(frozen=True, slots=True)
 class App(OpenHome):
     """One command's view of a home. `notices` say what schema.yaml should change."""
 
-    schema: Schema = field(kw_only=True)
-    notices: tuple[Notice, ...] = ()
+    def __init__(self, *facts: Any, schema: Schema, notices: tuple[Notice, ...] = (), **more: Any) -> None:
+        super().__init__(*facts, **more)
+        self.schema = schema
+        self.notices = notices
 
 
 class AsyncApp(NamedTuple):

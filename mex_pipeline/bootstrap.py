@@ -42,7 +42,8 @@ def open_home(language: Language) -> Iterator[OpenHome]:
     copies: list[Path] = []
     database, is_new = opening.initialise(home, language, migrated=copies.append)
     with closing(database):
-        yield OpenHome(home, settings.load(home.config), database, SystemClock(), language, is_new, tuple(copies))
+        facts = (home, settings.load(home.config), database, SystemClock(), language)
+        yield OpenHome(*facts, is_new=is_new, migrated=tuple(copies))
 
 
 @contextmanager
@@ -50,8 +51,7 @@ def open_app(language: Language) -> Iterator[App]:
     """Open the home for one command, made first when it does not exist (product A3)."""
     with open_home(language) as it:
         schema, notices = load_schema(it.home)
-        facts = (it.home, it.settings, it.db, it.clock, it.language, it.is_new, it.migrated)
-        yield App(*facts, schema=schema, notices=notices)
+        yield App(**vars(it), schema=schema, notices=notices)
 
 
 def load_schema(home: Home) -> tuple[Schema, tuple[Notice, ...]]:

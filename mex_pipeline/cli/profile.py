@@ -69,8 +69,8 @@ def _explained(app: App, shown: Profile) -> list[str]:
             lines.append(t("explain.cut", count=len(cut)))
         lines.append(f"{one.tokens:>6}  {place}  {content}{why}")
     if shown.withheld:
-        lines.append(t("explain.withheld", count=sum(one.count for one in shown.withheld)))
+        lines.append(t("explain.withheld", count=sum(one.memories for one in shown.withheld)))
     for left_out in shown.withheld:
         place = ".".join(filter(None, (left_out.topic, left_out.sub_topic)))
-        lines.append(f"{'':>6}  {place}  × {left_out.count}")
+        lines.append(f"{'':>6}  {place}  × {left_out.memories}")
     return [*lines, t("explain.sum", tokens=shown.tokens, most=shown.max_tokens)]

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import StrEnum
 from types import MappingProxyType
 
@@ -97,7 +97,7 @@ def needs_turns(told: Told) -> bool:
 def in_review(memory: Memory) -> Memory:
     """Return the memory as one that waits for a person: inferred at best (product C6, F1)."""
     weak = memory.confidence.weight < Confidence.INFERRED.weight
-    return replace(memory, is_ai_inferred=True, confidence=memory.confidence if weak else Confidence.INFERRED)
+    return memory._replace(is_ai_inferred=True, confidence=memory.confidence if weak else Confidence.INFERRED)
 
 
 def _unverified(told: Told) -> Finding | None:

@@ -3,7 +3,7 @@
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 
 from mex_pipeline.domain.budget import estimate_tokens
@@ -335,4 +335,4 @@ def condensed(summary: Summary, *, now: str, new_id: str) -> Memory:
 
 def retired(original: Memory, *, now: str, summary: str, language: Language) -> Memory:
     """Return an original as it is forgotten, softly: the reason names the id of its `summary`."""
-    return replace(original, forgotten_at=now, forgotten_reason=CONDENSED[language] + summary, updated_at=now)
+    return original._replace(forgotten_at=now, forgotten_reason=CONDENSED[language] + summary, updated_at=now)

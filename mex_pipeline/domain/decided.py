@@ -1,7 +1,6 @@
 """What a person's yes to a proposal makes of the memories: two become one, a held candidate is written (product B5, F5)."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 
 from mex_pipeline.domain.candidate import Action, Candidate
 from mex_pipeline.domain.changes import Add, Change, Reinforce, Retire, Revise
@@ -30,8 +29,7 @@ def merged(memory: Memory, other: Memory, content: str, now: str) -> tuple[Memor
     worded = memory if memory.content == content else other
     surer = max(memory, other, key=lambda one: one.confidence.weight)
     ends = (memory.expires_at, other.expires_at)
-    stays = replace(
-        memory,
+    stays = memory._replace(
         content=content,
         evidence=worded.evidence,
         occurred_at=worded.occurred_at,
@@ -44,7 +42,7 @@ def merged(memory: Memory, other: Memory, content: str, now: str) -> tuple[Memor
         last_seen_at=max(last_said(memory), last_said(other)),
         is_pinned=memory.is_pinned or other.is_pinned,
     )
-    return stays, replace(other, updated_at=now, forgotten_at=now, forgotten_reason=MERGED)
+    return stays, other._replace(updated_at=now, forgotten_at=now, forgotten_reason=MERGED)
 
 
 def in_the_way(candidate: Candidate, held: Sequence[Memory], schema: Schema) -> Memory | None:
@@ -81,11 +79,10 @@ def accepted(
     if candidate.action is Action.RETIRE:
         if before is None:
             return None
-        gone = replace(before, updated_at=now, valid_to=now, forgotten_at=now, forgotten_reason=RETIRED)
+        gone = before._replace(updated_at=now, valid_to=now, forgotten_at=now, forgotten_reason=RETIRED)
         return Retire(before, gone, candidate.source)
     if before is not None and are_same(before.content, candidate.content):
-        again = replace(
-            before,
+        again = before._replace(
             confidence=Confidence.CONFIRMED,
             updated_at=now,
             times_seen=before.times_seen + 1,

@@ -84,12 +84,12 @@ def verify(candidate: Candidate, chunk: Chunk, origin: Origin) -> Candidate:
     source = _source(turn, origin)
     if turn is None:
         # Without a message the end of the chunk bounds when it was said: never now, or it would outdate newer words.
-        source = replace(source, said_at=max((one.at for one in chunk.turns if one.at), default=None))
+        source = source._replace(said_at=max((one.at for one in chunk.turns if one.at), default=None))
     if hit is None:
-        source = replace(source, quote=candidate.quote)
+        source = source._replace(quote=candidate.quote)
     else:
         words = hit.turn.text[hit.start : hit.end]
-        source = replace(source, quote=words, quote_start=hit.start, quote_end=hit.end, verified=True)
+        source = source._replace(quote=words, quote_start=hit.start, quote_end=hit.end, verified=True)
     is_said_by_user = hit is not None and _is_users(hit.turn, origin)
     confidence = candidate.confidence if is_said_by_user else at_most(Confidence.INFERRED, candidate.confidence)
     return replace(candidate, source=source, confidence=confidence)
@@ -157,8 +157,7 @@ def _source(turn: Turn | None, origin: Origin) -> Source:
     )
     if turn is None:
         return source
-    return replace(
-        source,
+    return source._replace(
         session_id=turn.session_id or origin.session_id,
         message_id=turn.message_id,
         message_key=turn.key,

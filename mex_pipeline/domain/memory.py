@@ -1,8 +1,7 @@
 """A memory, how far it is trusted, and what happened to it (seed 004 §3.1, §3.3)."""
 
-from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
+from typing import Any, NamedTuple
 
 
 class Confidence(StrEnum):
@@ -53,8 +52,7 @@ class Event(StrEnum):
     PURGE = "purge"
 
 
-@dataclass(frozen=True, slots=True)
-class Memory:
+class Memory(NamedTuple):
     """One row of knowledge. With a sub_topic it fills a slot of the profile; without, it is a record (seed 004 §3.2).
 
     Times are UTC ISO strings. `valid_from`/`valid_to` say when the value held (from the statement), `created_at` and
@@ -92,8 +90,7 @@ class Memory:
         return self.forgotten_at is None and (self.expires_at is None or self.expires_at > now)
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
+class Source(NamedTuple):
     """Where a memory comes from (product B3): the words, the message, the session, and whether code found them there.
 
     `quote_start`/`quote_end` are character offsets into the turn's text as `mex transcript` prints it.
@@ -114,8 +111,7 @@ class Source:
     job_id: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class HistoryEntry:
+class HistoryEntry(NamedTuple):
     """One line of a memory's history; `before`/`after` are the row's whole states (product B8)."""
 
     memory_id: str

@@ -59,7 +59,8 @@ def proposed(
 
 def encode(candidate: Candidate) -> str:
     """Return a candidate, its source included, as one JSON object."""
-    return json.dumps(asdict(candidate), ensure_ascii=False)
+    source = candidate.source and candidate.source._asdict()
+    return json.dumps(asdict(candidate) | {"source": source}, ensure_ascii=False)
 
 
 def decode(text: str) -> Candidate:

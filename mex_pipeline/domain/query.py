@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any, NamedTuple, Protocol
 
 from mex_pipeline.domain.memory import Confidence
@@ -51,7 +50,7 @@ def parse(query: str, moment: Moment) -> Selection:
             asked = joined(asked, _condition(piece.operator, piece.text, moment))
         else:
             (without if piece.is_negated else phrases if piece.is_phrase else words).append(piece.text)
-    return replace(asked, words=tuple(words), phrases=tuple(phrases), without=tuple(without))
+    return asked._replace(words=tuple(words), phrases=tuple(phrases), without=tuple(without))
 
 
 def joined(one: Selection, other: Selection) -> Selection:
@@ -64,7 +63,7 @@ def joined(one: Selection, other: Selection) -> Selection:
         if getattr(one, name) is not None:
             raise InvalidInput("operator_twice", operator={"ai_inferred": "inferred"}.get(name, name))
         added[name] = value
-    return replace(one, **added)
+    return one._replace(**added)
 
 
 def _pieces(query: str) -> Iterator[_Piece]:

@@ -256,8 +256,7 @@ def _file_as_superseded(desk: _Desk, candidate: Candidate, current: Memory) -> N
     """An older statement that arrives late fills history and never replaces a newer one (product B11)."""
     if candidate.action is not Action.UNCERTAIN_UPDATE:
         said = _said(candidate, desk.now)
-        past = replace(
-            _memory(desk, candidate),
+        past = _memory(desk, candidate)._replace(
             valid_to=current.valid_from if current.valid_from > said else _last_said(current),
             forgotten_at=desk.now,
             forgotten_reason=SUPERSEDED,
@@ -268,8 +267,7 @@ def _file_as_superseded(desk: _Desk, candidate: Candidate, current: Memory) -> N
 
 def _revise(desk: _Desk, candidate: Candidate, before: Memory) -> None:
     said = _said(candidate, desk.now)
-    after = replace(
-        before,
+    after = before._replace(
         content=candidate.content,
         is_ai_inferred=candidate.is_ai_inferred,
         confidence=candidate.confidence,
@@ -282,7 +280,7 @@ def _revise(desk: _Desk, candidate: Candidate, before: Memory) -> None:
         last_seen_at=said,
     )
     desk.active[before.id] = after
-    desk.retired.append(replace(before, valid_to=said))
+    desk.retired.append(before._replace(valid_to=said))
     desk.changes.append(Revise(before, after, candidate.source))
     if any(isinstance(change, Add) and change.after.id == before.id for change in desk.changes):
         # Neither the old value of the store nor the result: who reads the summary must not miss it.
@@ -305,7 +303,7 @@ def _retire(desk: _Desk, candidate: Candidate, slot: tuple[str, str]) -> None:
 
 
 def _end(desk: _Desk, memory: Memory, said: str, source: Source | None) -> None:
-    after = replace(memory, updated_at=desk.now, valid_to=said, forgotten_at=desk.now, forgotten_reason=RETIRED)
+    after = memory._replace(updated_at=desk.now, valid_to=said, forgotten_at=desk.now, forgotten_reason=RETIRED)
     del desk.active[memory.id]
     desk.changes.append(Retire(memory, after, source))
 
@@ -318,7 +316,7 @@ def _mark_retired(desk: _Desk, candidate: Candidate, said: str) -> None:
         return
     known = any(_same(mark, candidate) and (mark.valid_to or "") >= said for mark in desk.retired)
     if _is_plainly_said(candidate) and not known:
-        past = replace(_memory(desk, candidate), valid_to=said, forgotten_at=desk.now, forgotten_reason=RETIRED)
+        past = _memory(desk, candidate)._replace(valid_to=said, forgotten_at=desk.now, forgotten_reason=RETIRED)
         desk.changes.append(Add(past, candidate.source))
 
 
@@ -326,8 +324,7 @@ def _reinforce(desk: _Desk, candidate: Candidate, before: Memory) -> None:
     """Said again: counted, its source added, and raised to `explicit` by the user's own verified words (product B5)."""
     raised = _is_plainly_said(candidate) and before.confidence.weight < Confidence.EXPLICIT.weight
     said = _said(candidate, desk.now)
-    after = replace(
-        before,
+    after = before._replace(
         confidence=Confidence.EXPLICIT if raised else before.confidence,
         is_ai_inferred=False if raised else before.is_ai_inferred,
         evidence=candidate.evidence or candidate.quote if raised else before.evidence,

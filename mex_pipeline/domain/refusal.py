@@ -176,7 +176,7 @@ def _quietened(candidate: Candidate, banned: Sequence[Refusal]) -> Candidate:
         evidence=candidate.evidence and hidden(candidate.evidence, banned),
         quote=candidate.quote and hidden(candidate.quote, banned),
         replaces=candidate.replaces and hidden(candidate.replaces, banned),
-        source=source and replace(source, quote=source.quote and hidden(source.quote, banned)),
+        source=source and source._replace(quote=source.quote and hidden(source.quote, banned)),
     )
 
 

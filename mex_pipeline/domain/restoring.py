@@ -1,7 +1,7 @@
 """Restoring an export: what each memory of the file does to what is here (seed 004 §6.4, product G11, H13). Pure."""
 
 from collections.abc import Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
@@ -20,7 +20,7 @@ _LONGEST_FACT = 200
 
 _BOOKKEEPING = frozenset({"created_at", "updated_at", "times_seen", "last_seen_at", "is_pinned"})
 """Columns in which two states of a memory may differ and still say the same."""
-_STATE = tuple(column.name for column in fields(Memory) if column.name not in _BOOKKEEPING)
+_STATE = tuple(column for column in Memory._fields if column not in _BOOKKEEPING)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class Given:
         Its place is the file's always: for that place alone its content was checked and its rivals were read.
         """
         said = {name: getattr(self.memory, name) for name in self.columns - {"id"} | {"topic", "sub_topic"}}
-        return replace(known, **said)
+        return known._replace(**said)
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +131,7 @@ def is_linked(lines: Sequence[Mapping[str, Any]]) -> bool:
 
 def _admitted(memory: Memory, schema: Schema) -> Memory:
     slot = schema.locate(memory.topic, memory.sub_topic)
-    return replace(memory, content=normalise(slot, memory.content))
+    return memory._replace(content=normalise(slot, memory.content))
 
 
 def _not_admitted(number: int, memory: Memory, error: InvalidSlot) -> Conflict:
@@ -251,4 +251,4 @@ def _says_the_same(one: Memory, other: Memory) -> bool:
 
 
 def _forgotten(memory: Memory, now: str) -> Memory:
-    return replace(memory, updated_at=now, forgotten_at=now, forgotten_reason=PUT_ASIDE)
+    return memory._replace(updated_at=now, forgotten_at=now, forgotten_reason=PUT_ASIDE)

@@ -1,6 +1,6 @@
 """Which memories are meant: the conditions that searching, listing and forgetting share."""
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from mex_pipeline.domain.folding import folded, sought
 from mex_pipeline.domain.memory import Confidence, Memory
@@ -18,8 +18,7 @@ def forms(word: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(form for form in (folded(word), word) if form))
 
 
-@dataclass(frozen=True, slots=True)
-class Selection:
+class Selection(NamedTuple):
     """Conditions that must all hold; what is None, False or empty asks for nothing. Times are UTC ISO and bound `created_at`.
 
     Each word of `keyword` is literal (product E4) and must occur, in any order; so must `words`, `phrases`, which may hold

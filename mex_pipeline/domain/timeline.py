@@ -8,13 +8,13 @@ among the memories and is at no moment known.
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass
 from typing import Any
 
 from mex_pipeline.domain.memory import Confidence, Event, HistoryEntry, Memory
 from mex_pipeline.domain.reconcile import RETIRED, SUPERSEDED
 
-_COLUMNS = tuple(field.name for field in fields(Memory))
+_COLUMNS = Memory._fields
 _GONE = (Event.FORGET, Event.EXPIRE)
 
 
@@ -181,7 +181,7 @@ def superseded(found: Iterable[Sequence[Step]]) -> list[Memory]:
             is_past = is_taken_back if span.is_last else span.state.content != last.content
             if is_past:
                 held = _held(span)
-                past.append(replace(held, valid_to=max(held.valid_from, held.valid_to or held.valid_from)))
+                past.append(held._replace(valid_to=max(held.valid_from, held.valid_to or held.valid_from)))
     return past
 
 
@@ -207,8 +207,8 @@ def spans(track: Sequence[Step]) -> list[Span]:
 def _held(span: Span) -> Memory:
     """The value as it stood: not forgotten, `valid_to` where another value or its retraction ended it."""
     is_dated = not span.is_last or span.state.valid_to is not None
-    return replace(
-        span.state, forgotten_at=None, forgotten_reason=None, valid_to=span.end if is_dated else span.state.valid_to
+    return span.state._replace(
+        forgotten_at=None, forgotten_reason=None, valid_to=span.end if is_dated else span.state.valid_to
     )
 
 
@@ -253,15 +253,14 @@ def _after(row: Memory, entry: HistoryEntry, before: Memory | None) -> Memory:
     content = entry.new_content if entry.new_content is not None else entry.old_content
     state = _pieced(row, entry.created_at, row.content if content is None else content)
     if before is not None and before.content == state.content:
-        state = replace(state, valid_from=before.valid_from)
-    return replace(state, forgotten_at=entry.created_at) if entry.event in _GONE else state
+        state = state._replace(valid_from=before.valid_from)
+    return state._replace(forgotten_at=entry.created_at) if entry.event in _GONE else state
 
 
 def _pieced(row: Memory, at: str, content: str) -> Memory:
     """The memory with another content since `at`; the row itself knows only of the newest."""
     is_same = content == row.content
-    return replace(
-        row,
+    return row._replace(
         content=content,
         updated_at=at,
         valid_from=row.valid_from if is_same else at,

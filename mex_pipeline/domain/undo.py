@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 
 from mex_pipeline.domain.candidate import Discarded
@@ -119,9 +119,8 @@ def _judged(desk: _Desk, memory: Memory, lines: Sequence[HistoryEntry]) -> PutBa
 def _earlier(desk: _Desk, memory: Memory, first: HistoryEntry) -> Memory:
     """The state before the job. What the job brought never held: its time ends where it begins (product B11)."""
     if first.before is not None:
-        return replace(state_of(first.before), updated_at=desk.now)
-    return replace(
-        memory,
+        return state_of(first.before)._replace(updated_at=desk.now)
+    return memory._replace(
         forgotten_at=desk.now,
         forgotten_reason=desk.reason,
         valid_to=memory.valid_from,
@@ -146,7 +145,7 @@ def _stands(memory: Memory, own: Sequence[HistoryEntry]) -> bool:
 
 def is_alike(one: Memory, other: Memory) -> bool:
     """True for equal states, whenever each of them was written."""
-    return replace(one, updated_at=other.updated_at) == other
+    return one._replace(updated_at=other.updated_at) == other
 
 
 def _placed(desk: _Desk, item: PutBack) -> PutBack | Discarded:

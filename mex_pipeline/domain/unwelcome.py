@@ -81,6 +81,6 @@ def _hushed(row: Mapping[str, Any], banned: Sequence[Refusal]) -> dict[str, Any]
 
 def _hushed_memory(memory: Memory, banned: Sequence[Refusal]) -> Memory:
     evidence, reason = memory.evidence, memory.forgotten_reason
-    return replace(
-        memory, evidence=evidence and hidden(evidence, banned), forgotten_reason=reason and hidden(reason, banned)
+    return memory._replace(
+        evidence=evidence and hidden(evidence, banned), forgotten_reason=reason and hidden(reason, banned)
     )

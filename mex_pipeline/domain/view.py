@@ -1,6 +1,5 @@
 """The profile before it is text: which memories are shown, in which order, and which are not and why."""
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from mex_pipeline.domain.memory import Memory
@@ -46,13 +45,12 @@ class Cut(NamedTuple):
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class Withheld:
+class Withheld(NamedTuple):
     """How many sensitive memories of one place are not shown: of a slot, or the records of a topic."""
 
     topic: str
     sub_topic: str | None
-    count: int
+    memories: int
 
 
 class ProfileView(NamedTuple):

@@ -1,7 +1,7 @@
 """`mex audit --fix`: the one thing that is done about the suspects of a kind, in one transaction (product P7, F5)."""
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from mex_pipeline.app import App
@@ -112,7 +112,7 @@ def _review(tx: Database, meant: Sequence[Suspect], now: str) -> None:
 
 def _forget(tx: Database, meant: Sequence[Suspect], now: str) -> None:
     gone = [
-        (one.memory, replace(one.memory, forgotten_at=now, forgotten_reason=f"audit: {one.kind}"))
+        (one.memory, one.memory._replace(forgotten_at=now, forgotten_reason=f"audit: {one.kind}"))
         for one in meant
         if one.memory
     ]
@@ -120,7 +120,7 @@ def _forget(tx: Database, meant: Sequence[Suspect], now: str) -> None:
 
 
 def _rewrite(tx: Database, event: Event, changed: Sequence[tuple[Memory, Memory]], now: str) -> None:
-    pairs = [(before, replace(after, updated_at=now)) for before, after in changed]
+    pairs = [(before, after._replace(updated_at=now)) for before, after in changed]
     lines = [changes.entry(event, before, after, actor=Actor.USER, now=now) for before, after in pairs]
     tx.run(*(memories.replace_row(after) for _, after in pairs), *(history.append(line) for line in lines))
 

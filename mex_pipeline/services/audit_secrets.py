@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
 from typing import Any
 
 from mex_pipeline.app import App
@@ -67,8 +66,7 @@ def settle(app: App) -> bool:
 
 
 def _clean(memory: Memory, now: str) -> Memory:
-    return replace(
-        memory,
+    return memory._replace(
         content=clean_content(memory.content),
         evidence=memory.evidence and redacted(memory.evidence),
         forgotten_reason=memory.forgotten_reason and redacted(memory.forgotten_reason),

@@ -143,11 +143,11 @@ def _confirm(app: App, tx: Database, waiting: Sequence[Waiting], now: str) -> di
 
 
 def _confirmed(app: App, waiting: Waiting, now: str) -> Memory:
-    memory = replace(waiting.memory, confidence=Confidence.CONFIRMED, updated_at=now)
+    memory = waiting.memory._replace(confidence=Confidence.CONFIRMED, updated_at=now)
     if waiting.kind is Kind.DOUBT:
         return memory
     expiry = app.schema.policy_of(memory.topic, memory.sub_topic).renewed(waiting.memory, now)
-    return replace(memory, last_seen_at=now, expires_at=expiry)
+    return memory._replace(last_seen_at=now, expires_at=expiry)
 
 
 def _merged(tx: Database, pairs: Sequence[Pair], keep: Keep | None, now: str) -> dict[str, Memory]:
@@ -214,12 +214,12 @@ def _put_away(
 ) -> Memory:
     """Forget a memory softly, or let the state before it stand again; return the row as it is then."""
     until = now if asked.kind is Kind.DUE else asked.memory.valid_to
-    standing = replace(asked.memory, updated_at=now, valid_to=until, forgotten_at=now, forgotten_reason=reason)
+    standing = asked.memory._replace(updated_at=now, valid_to=until, forgotten_at=now, forgotten_reason=reason)
     lines = [changes.entry(Event.FORGET, asked.memory, standing, actor=actor, now=now)]
     if restore_previous and asked.previous is not None:
         # A pin is the memory's, not the value's: it may be younger than the doubt.
         gone = standing
-        standing = replace(asked.previous, updated_at=now, is_pinned=asked.memory.is_pinned)
+        standing = asked.previous._replace(updated_at=now, is_pinned=asked.memory.is_pinned)
         if taken := memory_service.slot_taken(app, standing, now):
             raise SlotOccupied("put_back_occupied", **taken)
         lines.append(changes.entry(Event.RESTORE, gone, standing, actor=actor, now=now))

@@ -3,7 +3,6 @@
 import json
 import shlex
 from collections.abc import Callable, Iterator
-from dataclasses import asdict
 
 from mex_pipeline.app import App
 from mex_pipeline.clock import iso
@@ -175,7 +174,7 @@ def _history(app: App) -> Check:
 
 def _differs(one: doctor.Traced) -> bool:
     if one.last_state is not None:
-        now = asdict(one.memory)
+        now = one.memory._asdict()
         return any(now[name] != value for name, value in one.last_state.items() if name in now)
     return one.last_event in _SAY_CONTENT and one.last_content not in (None, one.memory.content)
 

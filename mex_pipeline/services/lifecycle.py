@@ -1,7 +1,7 @@
 """What becomes of a memory after it was written: forgotten, restored, expired, moved (seed 004 ADR-8, ADR-11; product G13)."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from mex_pipeline.app import App
 from mex_pipeline.clock import iso, parse_moment
@@ -120,7 +120,7 @@ def _chosen(app: App, identifiers: Sequence[str], wanted: Selection | None) -> l
 
 def _put_away(app: App, chosen: Sequence[Memory], event: Event, reason: str | None, actor: Actor) -> None:
     now = iso(app.clock.now())
-    gone = [replace(memory, forgotten_at=now, forgotten_reason=reason, updated_at=now) for memory in chosen]
+    gone = [memory._replace(forgotten_at=now, forgotten_reason=reason, updated_at=now) for memory in chosen]
     lines = [
         changes.entry(event, before, after, actor=actor, now=now) for before, after in zip(chosen, gone, strict=True)
     ]
@@ -155,8 +155,7 @@ def _restore(app: App, before: Memory, now: str, actor: Actor) -> Restored:
     if before.forgotten_at is None:
         raise InvalidInput("not_forgotten", id=before.id)
     is_past = before.expires_at is not None and before.expires_at <= now
-    after = replace(
-        before,
+    after = before._replace(
         forgotten_at=None,
         forgotten_reason=None,
         valid_to=None,
@@ -213,8 +212,7 @@ def move(app: App, prefix: str, *, topic: str | None, sub_topic: str | None, act
         if actor is Actor.AI and is_guarded(before):
             raise UserError("agent_cannot_move", id=before.id)
         here, there = (app.schema.policy_of(*place) for place in ((before.topic, before.sub_topic), (topic, sub_topic)))
-        after = replace(
-            before,
+        after = before._replace(
             topic=topic,
             sub_topic=sub_topic,
             content=normalise(slot, before.content),

@@ -1,7 +1,6 @@
 """Memories written by hand: add, update (seed 004 §5.1); services/lookup.py reads them."""
 
 import shlex
-from dataclasses import replace
 from datetime import datetime, timedelta
 
 from mex_pipeline.app import App
@@ -137,8 +136,7 @@ def update(
             raise InvalidInput("memory_forgotten", id=before.id)
         checked = _checked(app, before, content if content == before.content else stored, confidence, actor)
         restated = _restated(before, checked, actor, now)
-        after = replace(
-            restated,
+        after = restated._replace(
             updated_at=now,
             expires_at=None if clear_expires else restated.expires_at if expires is None else _end_of(expires),
         )
@@ -172,9 +170,8 @@ def _restated(before: Memory, checked: Checked, actor: Actor, now: str) -> Memor
     """
     doubtful = actor is Actor.AI and is_guarded(before)
     if checked.content == before.content:
-        return before if doubtful else replace(before, confidence=checked.confidence)
-    return replace(
-        before,
+        return before if doubtful else before._replace(confidence=checked.confidence)
+    return before._replace(
         content=checked.content,
         confidence=Confidence.UNCERTAIN if doubtful else checked.confidence,
         is_ai_inferred=doubtful,

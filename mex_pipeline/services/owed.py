@@ -1,7 +1,7 @@
 """What only the built-in rules have read is owed to a model: how much, what reading it costs, asking for it (product C9)."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from mex_pipeline import settings
@@ -39,7 +39,7 @@ class Owed:
 
 def with_settings_now(app: App) -> App:
     """Return the same home with the settings as config.yaml says them now."""
-    return replace(app, settings=settings.load(app.home.config))
+    return app._replace(settings=settings.load(app.home.config))
 
 
 def sources(app: App) -> list[Known]:

@@ -1,7 +1,6 @@
 """Pinning: what a person wants first, in the profile and among the hits of a search."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from mex_pipeline.app import App
 from mex_pipeline.clock import iso
@@ -29,7 +28,7 @@ def pin(app: App, identifiers: Sequence[str], *, is_pinned: bool, actor: Actor =
         for before in found.values():
             if before.is_pinned is is_pinned:
                 continue
-            after = found[before.id] = replace(before, is_pinned=is_pinned)
+            after = found[before.id] = before._replace(is_pinned=is_pinned)
             line = changes.entry(Event.UPDATE, before, after, actor=actor, now=now)
             tx.run(memories.replace_row(after), history.append(line))
     return list(found.values())

@@ -1,7 +1,6 @@
 """The profile, as an agent puts it into its context (seed 004 §6.2)."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict
 from datetime import datetime, time, timedelta
 from typing import Any, NamedTuple
 
@@ -34,7 +33,7 @@ class Profile(NamedTuple):
 
     def to_plain(self) -> dict[str, Any]:
         """Return the JSON object: `profile`, `tokens`, `view`, `withheld`: [{topic, sub_topic, count}], no content."""
-        withheld = [asdict(one) for one in self.withheld]
+        withheld = [{"topic": one.topic, "sub_topic": one.sub_topic, "count": one.memories} for one in self.withheld]
         return {"profile": self.text, "tokens": self.tokens, "view": self.view, "withheld": withheld}
 
     def explained_plain(self) -> dict[str, Any]:

@@ -243,7 +243,7 @@ def _lines(file: _File, decided: Decided, untold: Set[str], now: str, job_id: st
             yield line(Event.IMPORT, None, write.after)
         elif (last := told[key]) is not None and last != changes.state(write.after):
             whole = line(Event.IMPORT, None, write.after)
-            yield replace(whole, before=last, old_content=last.get("content"))
+            yield whole._replace(before=last, old_content=last.get("content"))
 
 
 def _outcome(decided: Decided, conflicts: list[Conflict], counts: Mapping[str, int]) -> tuple[Outcome, str | None]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -46,7 +45,7 @@ def discarded_plain(discarded: Discarded) -> dict[str, Any]:
 
 def history_plain(entry: HistoryEntry) -> dict[str, Any]:
     """Return the JSON object of one line of history."""
-    return {key: value for key, value in asdict(entry).items() if key not in ("before", "after")}
+    return {key: value for key, value in entry._asdict().items() if key not in ("before", "after")}
 
 
 def turn_plain(turn: Turn) -> dict[str, Any]:

@@ -1,7 +1,6 @@
 """Finding memories by words, slot and time, without a model or a network (seed 004 §5.1, product B2, P2)."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import date
 from typing import Any, NamedTuple
 
@@ -87,8 +86,7 @@ def wanted(
     asked = joined(parse(query or "", moment), given)
     if asked.sub_topic is not None and asked.topic is None:
         raise InvalidInput("sub_topic_without_topic")
-    return replace(
-        asked,
+    return asked._replace(
         keyword=(keyword or "").strip() or None,
         include_forgotten=include_forgotten,
         project=None if project is None else folder(project),

@@ -162,7 +162,7 @@ def _writes(tx: Database, items: Sequence[PutBack], actor: Actor, now: str, job_
 def _line(item: PutBack, actor: Actor, now: str, job_id: str) -> HistoryEntry:
     """A line of history that shows what a person sees: a memory that goes says nothing afterwards."""
     line = changes.entry(Event.UNDO, item.before, item.after, actor=actor, now=now, job_id=job_id)
-    return line if item.after.forgotten_at is None else replace(line, new_content=None)
+    return line if item.after.forgotten_at is None else line._replace(new_content=None)
 
 
 def _job(ids: Sequence[str], result: dict[str, Any], at: int) -> Job:

@@ -1,6 +1,5 @@
 """From a ChangeSet to the statements that write it, history and sources included."""
 
-from dataclasses import asdict
 from typing import Any
 
 from mex_pipeline.domain.changes import Add, Change, ChangeSet, Reinforce, Retire
@@ -11,7 +10,7 @@ from mex_pipeline.store.sql import Statement
 
 def state(memory: Memory) -> dict[str, Any]:
     """Return a memory's whole row state as plain JSON values, for history's before and after (product B8)."""
-    return asdict(memory)
+    return memory._asdict()
 
 
 def entry(

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterable
-from dataclasses import asdict
 from typing import Any
 
 from mex_pipeline.domain.folding import sought
@@ -40,7 +39,7 @@ def decode(row: Row) -> Memory:
 
 def _values(memory: Memory) -> dict[str, Any]:
     derived = {"tokens": segment(memory.content), "sought": sought(memory.content)}
-    return asdict(memory) | {flag: int(getattr(memory, flag)) for flag in _FLAGS} | derived
+    return memory._asdict() | {flag: int(getattr(memory, flag)) for flag in _FLAGS} | derived
 
 
 def insert(memory: Memory) -> Statement:

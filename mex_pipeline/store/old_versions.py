@@ -4,7 +4,7 @@ import json
 import re
 import uuid
 from collections.abc import Hashable, Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from mex_pipeline.clock import from_iso, iso
@@ -94,8 +94,8 @@ def statements(old: OldFile, now: str) -> list[Statement]:
         own = lines.get(record["id"], []) if identifier == ids.get(record["id"]) else []
         memory = _memory(record, identifier, own, now)
         values = _values(memory) if old.version < NEWEST else (memory.content,)
-        kept = [replace(memory, content=values[0])]
-        kept += [replace(memory, id=str(uuid.uuid4()), content=content) for content in values[1:]]
+        kept = [memory._replace(content=values[0])]
+        kept += [memory._replace(id=str(uuid.uuid4()), content=content) for content in values[1:]]
         rows += [memories.insert(one) for one in kept]
         rows += _embedding(record, memory.id)
         if not any(line["event"] == Event.ADD for line in own):
@@ -194,7 +194,7 @@ def _first_line(memory: Memory, own: list[Record]) -> tuple[str, Statement]:
         actor=Actor.USER,
         evidence=memory.evidence,
         created_at=began,
-        after=None if own else asdict(memory),
+        after=None if own else memory._asdict(),
     )
     return began, history.append(entry)
 

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterable
-from dataclasses import replace
 
 from mex_pipeline.domain.memory import Memory
 from mex_pipeline.domain.timeline import state_of
@@ -17,5 +16,5 @@ def in_slots(slots: Iterable[tuple[str, str]]) -> Query[Memory]:
         "AND m.topic || '.' || m.sub_topic IN (SELECT value FROM json_each(:slots)) AND h.event = 'update' "
         "AND h.before IS NOT NULL AND h.after IS NOT NULL AND h.old_content IS NOT h.new_content ORDER BY h.seq",
         {"slots": json.dumps(sorted(f"{topic}.{sub_topic}" for topic, sub_topic in slots))},
-        lambda row: replace(state_of(json.loads(row["before"])), valid_to=row["ended"]),
+        lambda row: state_of(json.loads(row["before"]))._replace(valid_to=row["ended"]),
     )

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterable
-from dataclasses import asdict
 
 from mex_pipeline.domain.memory import Source
 from mex_pipeline.domain.said import Said
@@ -17,7 +16,7 @@ _COLUMNS = (
 def insert(memory_id: str, source: Source, now: str) -> Statement:
     """Attach a source to a memory."""
     names = ("memory_id", *_COLUMNS, "created_at")
-    values = asdict(source) | {"verified": int(source.verified), "memory_id": memory_id, "created_at": now}
+    values = source._asdict() | {"verified": int(source.verified), "memory_id": memory_id, "created_at": now}
     return Statement(
         f"INSERT INTO memory_sources ({', '.join(names)}) VALUES ({', '.join(':' + name for name in names)})", values
     )

@@ -1,7 +1,6 @@
 """A no in review is remembered until a person says otherwise; what is due comes up, what matters comes first (product C6)."""
 
 import json
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -146,7 +145,7 @@ def test_a_second_no_counts_from_its_own_day(texts: tuple[str, str], home: Path)
         heard(at, texts[0])
         with past.app_at(at) as app, app.db.transaction() as tx:
             (memory,) = tx.all(memories.every())[-1:]
-            tx.run(memories.replace_row(replace(memory, is_ai_inferred=True, confidence=Confidence.INFERRED)))
+            tx.run(memories.replace_row(memory._replace(is_ai_inferred=True, confidence=Confidence.INFERRED)))
         with past.app_at(at) as app:
             decisions.decline(app, Wanted(everything=True), reason="no")
     heard(day(1), texts[0])

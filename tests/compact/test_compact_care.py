@@ -1,7 +1,6 @@
 """What a compaction must not lose, invent, repeat or keep: summaries that are believed too easily, and what stays of them."""
 
 import json
-from dataclasses import replace
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -103,7 +102,7 @@ def test_a_record_of_the_day_itself_is_not_old_enough_whatever_its_precision() -
     for at, size in (("2025-03-11", 0), ("2025-03-12", 0), ("2025-03-13", 1), ("2025-03", 0), ("2025", 0)):
         found = groups(plain, before=at, now="2026-06-01T00:00:00Z", limit=6000, day_of=lambda moment: moment[:10])
         assert len(found) == size, at
-    vague = [replace(one, occurred_at="2025-03") for one in plain]
+    vague = [one._replace(occurred_at="2025-03") for one in plain]
     assert groups(vague, before="2025-03-31", now="2026-06-01T00:00:00Z", limit=6000, day_of=lambda m: m[:10]) == ()
 
 

@@ -1,6 +1,5 @@
 """Which records are condensed together, which summaries are believed, and what a reply may look like."""
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -28,7 +27,7 @@ def record(number: int, content: str = "Walked to the lake", day: str | None = "
         valid_from="2025-03-04T08:00:00.000Z",
         occurred_at=day,
     )
-    return replace(plain, **given)
+    return plain._replace(**given)
 
 
 def grouped(*records: Memory, limit: int = 1000, topic: str | None = None) -> tuple[Group, ...]:
@@ -79,7 +78,7 @@ def test_without_a_date_of_its_own_a_record_counts_from_when_it_holds() -> None:
 def test_what_a_person_has_confirmed_or_must_see_and_what_is_not_old_is_left_alone(change: dict[str, Any]) -> None:
     plain = [record(n) for n in range(3)]
     assert len(grouped(*plain)) == 1
-    assert grouped(*plain[:2], replace(plain[2], **change)) == ()
+    assert grouped(*plain[:2], plain[2]._replace(**change)) == ()
 
 
 def test_a_group_is_cut_to_what_fits_one_call_and_a_rest_below_three_stays() -> None:

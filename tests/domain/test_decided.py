@@ -53,7 +53,7 @@ def test_the_fuller_content_stays_unless_a_person_has_confirmed_the_other(texts:
         memory(number, "work.tech_stack", text, confidence=Confidence.EXPLICIT) for number, text in enumerate(texts)
     )
     assert fuller(short, long) is fuller(long, short) is long
-    sure = replace(short, confidence=Confidence.CONFIRMED)
+    sure = short._replace(confidence=Confidence.CONFIRMED)
     assert fuller(sure, long) is fuller(long, sure) is sure
 
 
@@ -72,7 +72,7 @@ def test_a_merge_keeps_the_id_and_adds_up() -> None:
     assert (stays.confidence, stays.is_ai_inferred) == (Confidence.EXPLICIT, False)
     assert (stays.valid_from, stays.last_seen_at, stays.expires_at) == (EARLY, LATE, "2027-01-01T00:00:00Z")
     assert (goes.id, goes.forgotten_at, goes.forgotten_reason, goes.content) == ("m2", NOW, "merged", "山里徒步")
-    assert merged(one, replace(other, expires_at=None), "徒步", NOW)[0].expires_at is None
+    assert merged(one, other._replace(expires_at=None), "徒步", NOW)[0].expires_at is None
     assert merged(one, other, "徒步", NOW)[0].evidence == "甲"
 
 
@@ -119,12 +119,12 @@ def test_a_retire_takes_its_value_away_or_finds_none() -> None:
 
 @pytest.mark.parametrize("target", ["go", "#m2mm"])
 def test_of_many_values_the_one_it_names_gives_way(target: str) -> None:
-    rust, go = memory(1, "work.tech_stack", "Rust"), replace(memory(2, "work.tech_stack", "Go"), id="m2mmmm")
+    rust, go = memory(1, "work.tech_stack", "Rust"), memory(2, "work.tech_stack", "Go")._replace(id="m2mmmm")
     named = held("work.tech_stack", "Zig", replaces=target)
     assert in_the_way(named, [rust, go], SCHEMA) == go
     assert in_the_way(replace(named, replaces=None), [rust, go], SCHEMA) is None
     assert in_the_way(replace(named, replaces="#m2m"), [rust, go], SCHEMA) is None, "too short a handle"
-    assert in_the_way(replace(named, replaces="Go"), [go, replace(go, id="m3")], SCHEMA) is None, "two may be meant"
+    assert in_the_way(replace(named, replaces="Go"), [go, go._replace(id="m3")], SCHEMA) is None, "two may be meant"
 
 
 def test_the_ttl_of_its_slot_counts_from_the_approval() -> None:

@@ -1,6 +1,5 @@
 """What the model is shown of what is known (product G9)."""
 
-from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -18,7 +17,7 @@ COMPANY, SKILL = "work.company", "work.tech_stack"
 
 def known(number: int, slot: str | None, content: str, **changes: Any) -> Memory:
     """A memory whose id begins with its number, six digits wide."""
-    return replace(memory(number, slot, content, **changes), id=f"{number:06d}-0000")
+    return memory(number, slot, content, **changes)._replace(id=f"{number:06d}-0000")
 
 
 def shown(memories: list[Memory], records: list[Memory] | None = None, near=(), budget: int = 100_000) -> Known:
@@ -125,7 +124,7 @@ def test_a_slot_that_left_the_schema_is_still_shown() -> None:
 
 def test_handles_are_lengthened_until_they_tell_memories_apart() -> None:
     ids = ["abcdef01-1", "abcdef01-2", "abcdef99-1", "abc", "fedcba98-1"]
-    memories = [replace(memory(1, SKILL, key), id=key) for key in ids]
+    memories = [memory(1, SKILL, key)._replace(id=key) for key in ids]
     handles = {line.split(" = ")[1].split(" ")[0]: line.split(" ")[0][1:] for line in shown(memories).lines}
     assert handles == {
         "abcdef01-1": "abcdef01-1",
@@ -138,7 +137,7 @@ def test_handles_are_lengthened_until_they_tell_memories_apart() -> None:
 
 @given(st.sets(st.text("ab1-", min_size=12, max_size=12), max_size=12), st.integers(0, 200))
 def test_handles_are_never_ambiguous_and_the_budget_is_kept(ids: set[str], budget: int) -> None:
-    memories = [replace(memory(1, SKILL, "v"), id=key) for key in ids]
+    memories = [memory(1, SKILL, "v")._replace(id=key) for key in ids]
     found = shown(memories, budget=budget)
     assert sum(estimate_tokens(line) for line in found.lines) <= budget
     handles = [line.split(" ")[0][1:] for line in found.lines]

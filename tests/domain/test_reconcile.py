@@ -1,6 +1,5 @@
 """Candidates against what is known: the rules of seed 004 §3.5, §6.1, §7.2 and product B5, C3, C11, case by case."""
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -48,8 +47,7 @@ def test_seed_6_1_a_unique_slot_takes_the_new_value_and_keeps_its_id() -> None:
     assert decided.changes == (
         Revise(
             old,
-            replace(
-                old, content="前进云计算", evidence="e", updated_at=NOW, valid_from=T[2], last_seen_at=T[2],
+            old._replace(content="前进云计算", evidence="e", updated_at=NOW, valid_from=T[2], last_seen_at=T[2],
                 times_seen=1, expires_at=None, occurred_at=None,
             ),
             candidate.source,
@@ -94,7 +92,7 @@ def test_product_b5_a_repeated_value_is_counted_and_makes_no_row(slot: str) -> N
     old = held(slot, "Rust", T[1], times_seen=2, evidence="first")
     again = heard(slot, " ｒｕｓｔ。", T[3], evidence="second")
     decided = decide([again], old)
-    assert decided.changes == (Reinforce(old, replace(old, times_seen=3, last_seen_at=T[3]), again.source),)
+    assert decided.changes == (Reinforce(old, old._replace(times_seen=3, last_seen_at=T[3]), again.source),)
     assert [(one.content, one.reason) for one in decided.discarded] == [(" ｒｕｓｔ。", "reinforced")]
 
 
@@ -165,7 +163,7 @@ def test_seed_7_2_a_retired_value_is_forgotten_with_its_reason_and_date() -> Non
     rust, go = held(SKILL, "Rust", T[1]), held(SKILL, "Go", T[1])
     candidate = heard(SKILL, "rust。", T[4], action=Action.RETIRE)
     decided = decide([candidate], rust, go)
-    gone = replace(rust, updated_at=NOW, valid_to=T[4], forgotten_at=NOW, forgotten_reason=RETIRED)
+    gone = rust._replace(updated_at=NOW, valid_to=T[4], forgotten_at=NOW, forgotten_reason=RETIRED)
     assert decided.changes == (Retire(rust, gone, candidate.source),)
     assert contents(decided, rust, go) == ["Go"]
     assert decided.discarded == ()
@@ -206,7 +204,7 @@ def test_seed_7_2_retire_touches_no_other_slot() -> None:
 
 @pytest.mark.parametrize("target", ["Rust", "rust。", "#3fa9c2", "#3FA9"])
 def test_product_c11_a_many_value_takes_the_place_of_the_one_it_names(target: str) -> None:
-    rust, go = replace(held(SKILL, "Rust", T[1]), id="3fa9c2d0-1"), held(SKILL, "Go", T[1])
+    rust, go = held(SKILL, "Rust", T[1])._replace(id="3fa9c2d0-1"), held(SKILL, "Go", T[1])
     decided = decide([heard(SKILL, "Rust 2024", T[2], replaces=target)], rust, go)
     (change,) = decided.changes
     assert isinstance(change, Revise)
@@ -216,7 +214,7 @@ def test_product_c11_a_many_value_takes_the_place_of_the_one_it_names(target: st
 
 @pytest.mark.parametrize("target", ["Ruby", "#000000", "#3f", "#", "#3fa9c2", ""])
 def test_product_c11_a_name_that_fits_none_or_several_replaces_nothing(target: str) -> None:
-    known = [replace(held(SKILL, name, T[1]), id=f"3fa9c2d0-{name}") for name in ("Rust", "Go")]
+    known = [held(SKILL, name, T[1])._replace(id=f"3fa9c2d0-{name}") for name in ("Rust", "Go")]
     decided = decide([heard(SKILL, "Zig", T[2], replaces=target)], *known)
     assert contents(decided, *known) == ["Go", "Rust", "Zig"]
 

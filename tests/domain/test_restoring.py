@@ -57,13 +57,13 @@ def test_seed_6_4_the_same_id_with_the_same_content_is_skipped(overwrite: bool) 
 def test_seed_6_4_a_memory_said_again_since_is_the_same_memory(overwrite: bool) -> None:
     """Only what it says counts, not how often it was said."""
     one = memory("远光软件", "work.company")
-    here = replace(one, times_seen=3, last_seen_at=LATER, updated_at=LATER)
+    here = one._replace(times_seen=3, last_seen_at=LATER, updated_at=LATER)
     assert decided([row(one)], here, overwrite=overwrite).skipped == 1
 
 
 def test_seed_6_4_the_same_id_with_different_content() -> None:
     one = memory("远光软件", "work.company")
-    here = replace(one, content="前进云")
+    here = one._replace(content="前进云")
     kept = decided([row(one)], here)
     assert (kept.writes, reasons(kept)) == ((), ["same_id_different_content"])
     (write,) = decided([row(one)], here, overwrite=True).writes
@@ -73,7 +73,7 @@ def test_seed_6_4_the_same_id_with_different_content() -> None:
 def test_seed_6_4_forgotten_here_and_active_in_the_file_is_a_difference() -> None:
     """The original skipped it: a restore did not bring the memory back (original.md, fault 13)."""
     one = memory("喜欢登山", "work.tech_stack")
-    here = replace(one, forgotten_at=LATER, forgotten_reason="x")
+    here = one._replace(forgotten_at=LATER, forgotten_reason="x")
     assert reasons(decided([row(one)], here)) == ["same_id_different_content"]
     (write,) = decided([row(one)], here, overwrite=True).writes
     assert write.after.forgotten_at is None
@@ -82,7 +82,7 @@ def test_seed_6_4_forgotten_here_and_active_in_the_file_is_a_difference() -> Non
 def test_fault_2_bringing_a_forgotten_memory_back_asks_for_its_slot() -> None:
     """Its slot was taken meanwhile: overwriting puts the holder aside, never two active values beside each other."""
     one = memory("远光软件", "work.company")
-    here = replace(one, forgotten_at=LATER)
+    here = one._replace(forgotten_at=LATER)
     holder = memory("前进云", "work.company")
     found = decided([row(one)], here, holder, overwrite=True)
     assert [write.after.id for write in found.put_aside] == [holder.id]
@@ -106,7 +106,7 @@ def test_product_g11_a_forgotten_or_expired_memory_displaces_nothing(overwrite: 
     """It is put back as it was, beside the active one (fault 4); over its own active self it is not put back."""
     one, holder = memory("远光软件", "work.company"), memory("前进云", "work.company")
     found = decided([row(one, **state)], holder, overwrite=overwrite)
-    assert found.inserted == (replace(one, **state),)
+    assert found.inserted == (one._replace(**state),)
     assert found.put_aside == ()
     itself = decided([row(holder, **state)], holder, overwrite=overwrite)
     assert itself.writes == ()
@@ -190,7 +190,7 @@ def test_what_the_original_left_out_is_filled_in_and_what_is_here_of_it_stays() 
         "id": one.id.replace("-", "").upper(), "sub_topic": "", "created_at": "2026-01-01T08:00:00+08:00",
     }  # fmt: skip
     assert decided([old]).inserted == (one,)
-    here = replace(one, valid_from=NOW, occurred_at="2025")
+    here = one._replace(valid_from=NOW, occurred_at="2025")
     assert decided([old], here).skipped == 1
 
 

@@ -1,6 +1,5 @@
 """What was known at a moment, what held then, and what changed between two (product B8, B11, E2)."""
 
-from dataclasses import asdict, replace
 from typing import Any
 
 from hypothesis import given
@@ -19,13 +18,13 @@ def line(at: str, event: Event, before: Memory | None, after: Memory | None) -> 
     assert subject is not None
     return HistoryEntry(
         subject.id, event, before.content if before else None, after.content if after else None, Actor.USER, None, at,
-        before=asdict(before) if before else None, after=asdict(after) if after else None,
+        before=before._asdict() if before else None, after=after._asdict() if after else None,
     )  # fmt: skip
 
 
 def bare(entry: HistoryEntry) -> HistoryEntry:
     """The same row without states, as an older database kept it."""
-    return replace(entry, before=None, after=None)
+    return entry._replace(before=None, after=None)
 
 
 class Life:
@@ -39,7 +38,7 @@ class Life:
     def then(self, at: str, event: Event = Event.UPDATE, **columns: Any) -> "Life":
         if "content" in columns:
             columns = {"valid_from": at} | columns
-        after = replace(self.row, **({"updated_at": at} | columns))
+        after = self.row._replace(**({"updated_at": at} | columns))
         self.lines.append(line(at, event, self.row, after))
         self.row = after
         return self
@@ -175,7 +174,7 @@ def test_states_of_a_newer_program_are_read_for_what_is_known_of_them() -> None:
     life = Life(1, "甲", D[1])
     state = life.lines[0].after
     assert state is not None
-    entries = [replace(life.lines[0], after=state | {"colour": "red", "is_ai_inferred": 0})]
+    entries = [life.lines[0]._replace(after=state | {"colour": "red", "is_ai_inferred": 0})]
     assert known_at(tracks([life.row], entries), D[1]).memories == (life.row,)
 
 

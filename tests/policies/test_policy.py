@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -52,7 +51,7 @@ def test_nothing_holds_where_nothing_is_declared() -> None:
     row = memory(1, "pets.dog", "旺财", expires_at="2026-12-31T00:00:00Z")
     assert NO_POLICY.expiry(NOW) is None
     assert NO_POLICY.renewed(row, NOW) == row.expires_at
-    assert NO_POLICY.due_since(replace(row, valid_from="2001-01-01T00:00:00Z"), NOW) is None
+    assert NO_POLICY.due_since(row._replace(valid_from="2001-01-01T00:00:00Z"), NOW) is None
 
 
 def test_every_policy_is_read_as_it_is_written() -> None:
@@ -159,8 +158,8 @@ def test_b5_a_repeat_renews_what_the_ttl_gave_and_nothing_else() -> None:
     row = memory(1, "pets.dog", "旺财", valid_from=said, last_seen_at=said, expires_at=rule.expiry(said))
     assert rule.renewed(row, later) == rule.expiry(later)
     assert rule.renewed(row, "2025-06-01T08:00:00Z") == row.expires_at, "an older statement shortens nothing"
-    assert rule.renewed(replace(row, expires_at="2026-12-31T23:59:59Z"), later) == "2026-12-31T23:59:59Z"
-    assert rule.renewed(replace(row, expires_at=None), later) is None, "a person took the expiry away"
+    assert rule.renewed(row._replace(expires_at="2026-12-31T23:59:59Z"), later) == "2026-12-31T23:59:59Z"
+    assert rule.renewed(row._replace(expires_at=None), later) is None, "a person took the expiry away"
 
 
 def test_g13_a_value_that_moves_keeps_what_a_person_has_set() -> None:
@@ -169,8 +168,8 @@ def test_g13_a_value_that_moves_keeps_what_a_person_has_set() -> None:
     row = memory(1, "pets.dog", "旺财", valid_from=said, expires_at=month.expiry(said))
     assert year.taken_over(row, month) == year.expiry(said)
     assert NO_POLICY.taken_over(row, month) is None
-    assert month.taken_over(replace(row, expires_at=None), NO_POLICY) == month.expiry(said)
-    assert year.taken_over(replace(row, expires_at="2027-05-05T00:00:00Z"), month) == "2027-05-05T00:00:00Z"
+    assert month.taken_over(row._replace(expires_at=None), NO_POLICY) == month.expiry(said)
+    assert year.taken_over(row._replace(expires_at="2027-05-05T00:00:00Z"), month) == "2027-05-05T00:00:00Z"
 
 
 @pytest.mark.parametrize(
@@ -222,7 +221,7 @@ def test_the_mark_stands_behind_the_value_in_both_languages() -> None:
     assert shown(schema, [row]).endswith("- 狗：旺财（2026-01-05 之后未核对）")
     fitted = fit(project(schema, [row], NOW), 9_000, "en")
     assert profile_text(fitted, "en").endswith("- 狗: 旺财 (not checked since 2026-01-05)")
-    doubt = replace(row, confidence=Confidence.UNCERTAIN)
+    doubt = row._replace(confidence=Confidence.UNCERTAIN)
     told = fit(project(schema, [doubt], NOW, earlier={"m1": "小黑"}), 9_000, "zh")
     assert profile_text(told, "zh").endswith("（待确认；2026-01-05 之后未核对；此前：小黑）")
 

@@ -1,7 +1,6 @@
 """The profile reads the best of each slot alone, and shows what it would show if it read everything."""
 
 import random
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -86,10 +85,10 @@ def unexplained(shown: profile.Profile) -> profile.Profile:
 def test_a_slot_of_many_is_counted_and_three_of_it_are_read(home: Path) -> None:
     home.mkdir()
     (home / "schema.yaml").write_text(SCHEMA, encoding="utf-8")
-    one = replace(some(random.Random(1)), topic="work", sub_topic="skills", forgotten_at=None, expires_at=None)
+    one = some(random.Random(1))._replace(topic="work", sub_topic="skills", forgotten_at=None, expires_at=None)
     with open_app("en") as app:
         with app.db.transaction() as tx:
-            tx.run(*(memories.insert(replace(one, id=new_id(), content=f"skill {number}")) for number in range(300)))
+            tx.run(*(memories.insert(one._replace(id=new_id(), content=f"skill {number}")) for number in range(300)))
         best = app.db.all(memories.best_of_slots([("work", "skills"), ("work", "tools")], 3, NOW))
         assert [one.content for one in best] == ["skill 299", "skill 298", "skill 297"]
         assert "(300 " in profile.show(app).text

@@ -1,7 +1,6 @@
 """`mex search QUERY`: what holds all words, else what holds some; by other forms, in quotes, in one order (docs/search.md)."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -237,7 +236,7 @@ def test_a_file_that_cannot_be_written_is_searched_as_well(app: App) -> None:
     app.db.script("PRAGMA wal_checkpoint(TRUNCATE)")
     closed = Database.open_to_read(app.db.path)
     try:
-        view = replace(app, db=closed)
+        view = app._replace(db=closed)
         assert contents(asked(view, "🐈")) == ["a🐈b"]
         assert contents(asked(view, "caches")) == contents(asked(view, "caches zebra")) == ["caching"]
     finally:

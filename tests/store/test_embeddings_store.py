@@ -1,7 +1,5 @@
 """The table of vectors: what lacks one, what drops one, and which of them a search compares."""
 
-from dataclasses import replace
-
 import pytest
 
 from mex_pipeline.domain.memory import Confidence
@@ -53,9 +51,9 @@ def test_a_vector_of_words_that_were_changed_meanwhile_is_not_kept(db: Gateway) 
 def test_a_vector_leaves_with_the_words_it_stands_for(db: Gateway, after: str) -> None:
     one = embedded(db, "a")
     (row,) = db.all(memories.by_ids([one]))
-    db.run(memories.replace_row(replace(row, confidence=Confidence.SPECULATED)))
+    db.run(memories.replace_row(row._replace(confidence=Confidence.SPECULATED)))
     assert compared(db) == [one]
-    db.run(memories.replace_row(replace(row, content=after)))
+    db.run(memories.replace_row(row._replace(content=after)))
     assert compared(db) == []
 
 

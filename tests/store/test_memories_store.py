@@ -1,6 +1,5 @@
 """SQL of memories, history, sources and counts."""
 
-from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -48,7 +47,7 @@ def test_a_memory_comes_back_as_it_was_written(db: Gateway) -> None:
 
 def test_replacing_a_row_writes_its_whole_state(db: Gateway) -> None:
     kept = stored(db, "Rust", "work.tech_stack")
-    changed = replace(memory("Go", "work.tech_stack", **WHOLE), id=kept.id)
+    changed = memory("Go", "work.tech_stack", **WHOLE)._replace(id=kept.id)
     assert db.run(memories.replace_row(changed)) == 1
     assert db.all(memories.by_prefix(kept.id)) == [changed]
 
@@ -56,7 +55,7 @@ def test_replacing_a_row_writes_its_whole_state(db: Gateway) -> None:
 def test_product_b9_an_id_is_stored_once(db: Gateway) -> None:
     kept = stored(db, "a")
     with pytest.raises(ExternalError, match="internal"):
-        db.run(memories.insert(replace(kept, content="b")))
+        db.run(memories.insert(kept._replace(content="b")))
     assert db.all(memories.by_prefix(kept.id)) == [kept]
 
 
@@ -169,11 +168,11 @@ def test_a_page_and_its_count_take_the_same_filters(db: Gateway) -> None:
 
 def test_product_b8_history_keeps_the_states_before_and_after(db: Gateway) -> None:
     before = stored(db, "北京", "basic_info.location", evidence="e1")
-    after = replace(before, content="上海", evidence="e2", updated_at=LATER)
+    after = before._replace(content="上海", evidence="e2", updated_at=LATER)
     written = [
         changes.entry(Event.ADD, None, before, actor=Actor.USER, now=NOW),
         changes.entry(Event.UPDATE, before, after, actor=Actor.AI, now=LATER, job_id="j1"),
-        changes.entry(Event.FORGET, after, replace(after, forgotten_at=LATER), actor=Actor.USER, now=LATER),
+        changes.entry(Event.FORGET, after, after._replace(forgotten_at=LATER), actor=Actor.USER, now=LATER),
         changes.entry(Event.DELETE, after, None, actor=Actor.USER, now=LATER),
     ]
     db.run(*map(history.append, written))
@@ -203,7 +202,7 @@ def test_product_c6_the_confirmed_value_behind_a_doubt_is_found(db: Gateway) -> 
     confirmed = memory("北京", "basic_info.location", confidence=Confidence.CONFIRMED)
 
     def revised(before, content: str, **state):
-        after = replace(before, content=content, **state)
+        after = before._replace(content=content, **state)
         db.run(
             memories.insert(after),
             history.append(changes.entry(Event.ADD, None, before, actor=Actor.USER, now=NOW)),
@@ -220,8 +219,8 @@ def test_product_c6_the_confirmed_value_behind_a_doubt_is_found(db: Gateway) -> 
 
 def test_product_c6_a_second_doubt_does_not_hide_the_confirmed_value(db: Gateway) -> None:
     confirmed = memory("北京", "basic_info.location", confidence=Confidence.CONFIRMED)
-    first = replace(confirmed, content="上海", confidence=Confidence.UNCERTAIN, is_ai_inferred=True)
-    second = replace(first, content="广州")
+    first = confirmed._replace(content="上海", confidence=Confidence.UNCERTAIN, is_ai_inferred=True)
+    second = first._replace(content="广州")
     db.run(
         memories.insert(second),
         history.append(changes.entry(Event.UPDATE, confirmed, first, actor=Actor.AI, now=NOW)),
@@ -232,8 +231,8 @@ def test_product_c6_a_second_doubt_does_not_hide_the_confirmed_value(db: Gateway
 
 def test_product_c6_a_confirmed_value_that_was_replaced_in_earnest_is_not_shown(db: Gateway) -> None:
     confirmed = memory("北京", "basic_info.location", confidence=Confidence.CONFIRMED)
-    said = replace(confirmed, content="上海", confidence=Confidence.EXPLICIT)
-    doubt = replace(said, content="广州", confidence=Confidence.UNCERTAIN, is_ai_inferred=True)
+    said = confirmed._replace(content="上海", confidence=Confidence.EXPLICIT)
+    doubt = said._replace(content="广州", confidence=Confidence.UNCERTAIN, is_ai_inferred=True)
     db.run(
         memories.insert(doubt),
         history.append(changes.entry(Event.UPDATE, confirmed, said, actor=Actor.AI, now=NOW)),
@@ -263,9 +262,9 @@ def test_a_change_set_writes_rows_history_and_sources(db: Gateway) -> None:
     kept = stored(db, "Go", "work.tech_stack")
     old = stored(db, "北京", "basic_info.location")
     new = memory("猫", "work")
-    moved = replace(old, content="上海", updated_at=LATER)
-    gone = replace(held, forgotten_at=NOW, forgotten_reason="retire", valid_to=NOW)
-    again = replace(kept, times_seen=2)
+    moved = old._replace(content="上海", updated_at=LATER)
+    gone = held._replace(forgotten_at=NOW, forgotten_reason="retire", valid_to=NOW)
+    again = kept._replace(times_seen=2)
     written(
         db,
         Add(new, source("k1", job_id="j1")),
@@ -288,7 +287,7 @@ def test_a_change_set_writes_rows_history_and_sources(db: Gateway) -> None:
 
 def test_a_memory_added_and_revised_in_one_extraction_ends_revised(db: Gateway) -> None:
     first = memory("北京", "basic_info.location")
-    second = replace(first, content="上海")
+    second = first._replace(content="上海")
     other = memory("Rust", "work.tech_stack")
     written(db, Add(first, None), Add(other, None), Revise(first, second, None))
     assert db.all(memories.by_prefix(first.id)) == [second]
@@ -309,7 +308,7 @@ def yielded(db: Gateway, *keys: str, agent: str = "claude") -> set[tuple[str, st
 def test_product_b5_what_a_message_has_yielded_is_known_though_forgotten(db: Gateway) -> None:
     made = memory("Rust", "work.tech_stack")
     written(db, Add(made, source("k1", job_id="j1")))
-    db.run(memories.replace_row(replace(made, forgotten_at=NOW)))
+    db.run(memories.replace_row(made._replace(forgotten_at=NOW)))
     assert yielded(db, "k1", "k2") == {("k1", "Rust")}
     assert yielded(db, "k2") == set()
     assert yielded(db, "k1", agent="codex") == set()
@@ -320,7 +319,7 @@ def test_product_b5_what_a_message_has_yielded_outlives_a_later_value(db: Gatewa
     """The row holds the new value, the message still said the old one: read again, it must not file it once more."""
     made = memory("北京", "basic_info.location")
     written(db, Add(made, source("k1", job_id="j1")))
-    moved = replace(made, content="上海")
+    moved = made._replace(content="上海")
     written(db, Revise(made, moved, source("k2", job_id="j2")), job_id="j2")
     assert yielded(db, "k1") == {("k1", "北京")}
     assert yielded(db, "k2") == {("k2", "上海")}
@@ -329,9 +328,9 @@ def test_product_b5_what_a_message_has_yielded_outlives_a_later_value(db: Gatewa
 def test_product_b5_a_reinforcing_and_a_retiring_message_have_yielded_the_value(db: Gateway) -> None:
     made = memory("sushi", "health.diet")
     written(db, Add(made, source("k1", job_id="j1")))
-    again = replace(made, times_seen=2)
+    again = made._replace(times_seen=2)
     written(db, Reinforce(made, again, source("k2", job_id="j2")), job_id="j2")
-    gone = replace(again, forgotten_at=NOW, valid_to=NOW)
+    gone = again._replace(forgotten_at=NOW, valid_to=NOW)
     written(db, Retire(again, gone, source("k3", job_id="j3")), job_id="j3")
     assert yielded(db, "k1", "k2", "k3") == {("k1", "sushi"), ("k2", "sushi"), ("k3", "sushi")}
 

@@ -1,7 +1,6 @@
 """What finds what: the table of the search notes (§1.2), hostile text, filters, and the index through every change."""
 
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 from time import monotonic
 
@@ -193,7 +192,7 @@ def test_the_index_follows_inserts_updates_deletes_and_vacuum(db: Gateway) -> No
     kept = stored(db, "爱吃火锅 Python")
     gone = stored(db, "爱吃寿司 Rust")
     intact(db)
-    db.run(memories.replace_row(replace(kept, content="爱吃烤鸭 Golang")))
+    db.run(memories.replace_row(kept._replace(content="爱吃烤鸭 Golang")))
     intact(db)
     assert found(db, "火锅") == found(db, "Python") == []
     assert found(db, "烤鸭") == found(db, "golang") == ["爱吃烤鸭 Golang"]

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -34,7 +34,7 @@ class Fixed:
 def app_at(at: str) -> Iterator[App]:
     """The home as a command sees it at a moment (UTC ISO)."""
     with open_app("zh") as app:
-        yield replace(app, clock=Fixed(from_iso(at)))
+        yield app._replace(clock=Fixed(from_iso(at)))
 
 
 def add(at: str, slot: str | None, content: str, **given: Any) -> Memory:
@@ -52,7 +52,7 @@ def update(at: str, memory: Memory, **given: Any) -> Memory:
 
 def change(at: str, event: Event, memory: Memory, **columns: Any) -> Memory:
     """Write another state of a memory with its line of history."""
-    after = replace(memory, updated_at=at, **columns)
+    after = memory._replace(updated_at=at, **columns)
     with app_at(at) as app, app.db.transaction() as tx:
         entry = changes.entry(event, memory, after, actor=Actor.USER, now=at)
         tx.run(memories.replace_row(after), history.append(entry))
@@ -70,7 +70,7 @@ def delete_for_good(at: str, memory: Memory) -> None:
         for table, column in (("memories", "id"), ("history", "memory_id"), ("memory_sources", "memory_id")):
             tx.run(Statement(f"DELETE FROM {table} WHERE {column} = :id", {"id": memory.id}))
         entry = changes.entry(Event.DELETE, memory, None, actor=Actor.USER, now=at)
-        tx.run(history.append(replace(entry, old_content=None, evidence=None, before=None)))
+        tx.run(history.append(entry._replace(old_content=None, evidence=None, before=None)))
 
 
 def extract(at: str, *candidates: Candidate) -> None:

@@ -1,7 +1,6 @@
 """Candidates, known values and what reconcile makes of them, in a few words each."""
 
 from collections.abc import Iterable
-from dataclasses import replace
 from itertools import count
 from typing import Any
 
@@ -33,7 +32,7 @@ def heard(slot: str | None, content: str, at: str | None = T[5], key: str | None
 def held(slot: str | None, content: str, at: str = T[5], **changes: Any) -> Memory:
     """A value that has been known since a moment."""
     values = {"valid_from": at, "last_seen_at": at, "confidence": Confidence.EXPLICIT} | changes
-    return replace(memory(next(_numbers), slot, content), **values)
+    return memory(next(_numbers), slot, content)._replace(**values)
 
 
 def decide(

@@ -1,6 +1,5 @@
 """What taking back a job comes to, memory by memory (product P6, B8)."""
 
-from dataclasses import asdict, replace
 from typing import Any
 
 import pytest
@@ -28,8 +27,8 @@ def line(before: Memory | None, after: Memory, job: str | None = "job1", **chang
         "evidence": None,
         "created_at": LATER,
         "job_id": job,
-        "before": before and asdict(before),
-        "after": asdict(after),
+        "before": before and before._asdict(),
+        "after": after._asdict(),
     }
     return HistoryEntry(**(values | changes))
 
@@ -61,15 +60,15 @@ def test_a_changed_memory_gets_its_whole_earlier_state_back() -> None:
     old = memory(
         "杭州", CITY, confidence=Confidence.INFERRED, evidence="那时说的", times_seen=3, expires_at="2030-01-01"
     )
-    new = replace(old, content="苏州", confidence=Confidence.EXPLICIT, evidence=None, times_seen=1, updated_at=LATER)
+    new = old._replace(content="苏州", confidence=Confidence.EXPLICIT, evidence=None, times_seen=1, updated_at=LATER)
     (one,) = undoing([line(old, new)], new).put_back
-    assert one.after == replace(old, updated_at=AT)
+    assert one.after == old._replace(updated_at=AT)
 
 
 def test_several_changes_of_one_job_are_taken_back_together() -> None:
     states = [memory("杭州", CITY)]
     for content in ("苏州", "南京"):
-        states.append(replace(states[-1], content=content))
+        states.append(states[-1]._replace(content=content))
     lines = [line(states[0], states[1]), line(states[1], states[2])]
     (one,) = undoing(lines, states[2]).put_back
     assert one.after.content == "杭州"
@@ -84,7 +83,7 @@ def test_several_changes_of_one_job_are_taken_back_together() -> None:
 )  # fmt: skip
 def test_what_a_person_changed_since_is_left_alone(change: dict[str, Any]) -> None:
     new = memory("苏州", CITY)
-    standing = replace(new, **change)
+    standing = new._replace(**change)
     found = undoing([line(None, new), line(new, standing, job=None)], standing)
     assert found.put_back == ()
     assert [(one.reason, one.facts) for one in found.refused] == [("changed_since", {"id": new.id})]
@@ -92,24 +91,24 @@ def test_what_a_person_changed_since_is_left_alone(change: dict[str, Any]) -> No
 
 def test_what_was_changed_and_put_right_again_still_stands() -> None:
     new = memory("苏州", CITY)
-    gone, back = replace(new, forgotten_at=AT), replace(new, updated_at=AT)
+    gone, back = new._replace(forgotten_at=AT), new._replace(updated_at=AT)
     found = undoing([line(None, new), line(new, gone, job=None), line(gone, back, job=None)], back)
     assert [one.after.forgotten_reason for one in found.put_back] == ["undone"]
 
 
 def test_what_a_later_job_changed_names_that_job() -> None:
     new = memory("苏州", CITY)
-    again = replace(new, times_seen=2)
+    again = new._replace(times_seen=2)
     found = undoing([line(None, new), line(new, again, job="job2")], again)
     assert [(one.reason, one.facts) for one in found.refused] == [("changed_by_job", {"job": "job2"})]
 
 
 def test_several_jobs_are_taken_back_as_one_unless_a_person_came_between() -> None:
     new = memory("苏州", CITY)
-    again = replace(new, content="南京")
+    again = new._replace(content="南京")
     lines = [line(None, new), line(new, again, job="job2")]
     assert len(undoing(lines, again, jobs=("job1", "job2")).put_back) == 1
-    own = replace(new, confidence=Confidence.CONFIRMED)
+    own = new._replace(confidence=Confidence.CONFIRMED)
     between = [lines[0], line(new, own, job=None), line(own, again, job="job2")]
     assert refused(undoing(between, again, jobs=("job1", "job2"))) == ["changed_since"]
 
@@ -121,13 +120,13 @@ def test_what_a_person_decided_about_a_proposal_of_the_job_is_theirs() -> None:
 
 def test_a_line_without_its_state_cannot_be_taken_back() -> None:
     new = memory("苏州", CITY)
-    assert refused(undoing([replace(line(None, new), after=None)], new)) == ["state_unknown"]
+    assert refused(undoing([line(None, new)._replace(after=None)], new)) == ["state_unknown"]
     assert refused(undoing([line(None, new, event=Event.UPDATE)], new)) == ["state_unknown"]
 
 
 def test_what_is_undone_already_is_done_and_what_is_gone_for_good_is_counted() -> None:
     old, lost = memory("杭州", CITY), memory("爬山", HOBBY)
-    new = replace(old, content="苏州")
+    new = old._replace(content="苏州")
     back = line(new, old, job="undo1", event=Event.UNDO, actor=Actor.USER)
     found = undoing([line(old, new), line(None, lost), back], old)
     assert (found.put_back, found.refused, found.done, found.purged) == ((), (), (old.id,), 1)
@@ -135,22 +134,22 @@ def test_what_is_undone_already_is_done_and_what_is_gone_for_good_is_counted() -
 
 def test_product_b7_a_slot_that_another_holds_is_not_doubled() -> None:
     old = memory("杭州", CITY)
-    gone = replace(old, forgotten_at=LATER, valid_to=LATER)
+    gone = old._replace(forgotten_at=LATER, valid_to=LATER)
     other = memory("苏州", CITY)
     found = undoing([line(old, gone)], gone, held=[other])
     assert [(one.reason, one.facts) for one in found.refused] == [("slot_held", {"slot": CITY, "id": other.id})]
-    assert len(undoing([line(old, gone)], gone, held=[replace(other, sub_topic="name")]).put_back) == 1
+    assert len(undoing([line(old, gone)], gone, held=[other._replace(sub_topic="name")]).put_back) == 1
 
 
 def test_a_slot_of_many_values_takes_another_one() -> None:
     old = memory("爬山", HOBBY)
-    gone = replace(old, forgotten_at=LATER)
+    gone = old._replace(forgotten_at=LATER)
     assert len(undoing([line(old, gone)], gone, held=[memory("下棋", HOBBY)]).put_back) == 1
 
 
 def test_what_the_job_put_into_a_slot_makes_room_for_what_it_took_out() -> None:
     old = memory("杭州", CITY)
-    gone, new = replace(old, forgotten_at=LATER), memory("苏州", CITY)
+    gone, new = old._replace(forgotten_at=LATER), memory("苏州", CITY)
     found = undoing([line(old, gone), line(None, new)], gone, new)
     assert [one.after.content for one in found.put_back] == ["苏州", "杭州"]
     assert found.refused == ()
@@ -158,7 +157,7 @@ def test_what_the_job_put_into_a_slot_makes_room_for_what_it_took_out() -> None:
 
 def test_product_b6_what_must_not_be_known_again_does_not_come_back() -> None:
     old = memory("爬山爱好者", HOBBY)
-    gone = replace(old, forgotten_at=LATER)
+    gone = old._replace(forgotten_at=LATER)
     banned = [refuse(RefusalKind.NEVER_AGAIN, HOBBY, "爬山爱好者", NOW)]
     assert refused(undoing([line(old, gone)], gone, banned=banned)) == ["never_again"]
 
@@ -169,7 +168,7 @@ def test_product_b6_what_must_not_be_known_again_does_not_come_back() -> None:
 )
 def test_product_p7_an_agent_leaves_alone_what_a_person_confirmed_or_must_decide(earlier: dict[str, Any]) -> None:
     old = memory("杭州", CITY, **earlier)
-    new = replace(old, content="苏州", confidence=Confidence.EXPLICIT, is_ai_inferred=False)
+    new = old._replace(content="苏州", confidence=Confidence.EXPLICIT, is_ai_inferred=False)
     hobby = memory("爬山", HOBBY)
     found = undoing([line(old, new), line(None, hobby)], new, hobby, actor=Actor.AI)
     assert refused(found) == ["needs_person"]
