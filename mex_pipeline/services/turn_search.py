@@ -1,7 +1,7 @@
 """Finding what was said, in the kept turns, without a model or a network (product B10, P2)."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from mex_pipeline.app import App
@@ -139,7 +139,7 @@ def _ranked(view: Database, wanted: Selection, within: Which, least: int) -> tup
         is_more = is_more or len(found) >= least
     if wanted.words and len(found) < least and any(map(_may_be_part, wanted.literal)):
         # The index does not tell which turns hold these and only some of the words.
-        alone, but = replace(wanted, words=()), [seq for seq, _ in found]
+        alone, but = wanted._replace(words=()), [seq for seq, _ in found]
         found += _unscored(view.all(turn_search.holding(alone, within, limit=least - len(found), but=but)))
         is_more = is_more or len(found) >= least
     return found, is_more

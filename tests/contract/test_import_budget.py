@@ -24,11 +24,11 @@ REQUEST = HEAVY | {
 }  # fmt: skip
 """What a request for a job does not load either: a hook makes one at every turn of an agent."""
 QUERY = HEAVY | {
-    "typer", "yaml", "hashlib", "difflib", "subprocess", "uuid", "locale", "signal", "random", "tempfile",
-    "mex_pipeline.yaml_file", "mex_pipeline.cli.app", "mex_pipeline.cli.options", "mex_pipeline.domain.job",
-    "mex_pipeline.domain.conversation", "mex_pipeline.domain.candidate", "mex_pipeline.services.jobs",
-    "mex_pipeline.services.memories", "mex_pipeline.messages.zh", "mex_pipeline.messages.help_en",
-    "mex_pipeline.messages.errors_en",
+    "typer", "yaml", "dataclasses", "inspect", "hashlib", "difflib", "subprocess", "uuid", "locale", "signal",
+    "random", "tempfile", "mex_pipeline.yaml_file", "mex_pipeline.cli.app", "mex_pipeline.cli.options",
+    "mex_pipeline.domain.job", "mex_pipeline.domain.conversation", "mex_pipeline.domain.candidate",
+    "mex_pipeline.services.jobs", "mex_pipeline.services.memories", "mex_pipeline.messages.zh",
+    "mex_pipeline.messages.help_en", "mex_pipeline.messages.errors_en",
 }  # fmt: skip
 """What a query does not load: an agent makes one at every turn."""
 LOADED = """
