@@ -121,6 +121,7 @@ def _is_whole(form: str, text: str) -> bool:
     return False
 
 
+@lru_cache
 def _is_letter(char: str) -> bool:
     return char.isalnum() and not is_cjk(char)
 

@@ -9,7 +9,7 @@ from mex_pipeline.clock import iso
 from tests.budget.budgets import EACH, EVERY_HOBBY, budget, calls, claims, pauses, session, shown, spend, submitted
 from tests.support import archives
 from tests.support.model_server import ModelServer, running
-from tests.support.program import contents, in_process, mex, opened, until, worker
+from tests.support.program import contents, edit, in_process, mex, opened, until, worker
 
 
 @pytest.fixture(autouse=True)
@@ -195,8 +195,7 @@ def test_two_endpoints_have_circuits_of_their_own(model: ModelServer, home: Path
         other.script(EVERY_HOBBY)
         parked(home, "circuit")
         assert len(model.requests()) == 3
-        config = home / "config.yaml"
-        config.write_text(config.read_text(encoding="utf-8").replace(model.url, other.url), encoding="utf-8")
+        edit(home / "config.yaml", model.url, other.url)
         until(lambda: all_succeeded(*waiting[3:]))
         assert len(other.requests()) >= 5
         assert len(model.requests()) == 3

@@ -26,7 +26,7 @@ from tests.support.faulting import (
     talk,
 )
 from tests.support.model_server import ModelServer, reply
-from tests.support.program import QUIET, mex, until, worker
+from tests.support.program import QUIET, edit, mex, until, worker
 from tests.support.sessions import SessionFile
 
 HASTY = {"MEX_TEST_BACKOFF": "0.05", "MEX_LLM_RETRY_BASE_SECONDS": "0", "MEX_TEST_LIVELY": "0"}
@@ -117,10 +117,7 @@ def test_row_35_a_refused_key_keeps_every_job_and_all_run_when_config_yaml_has_t
         (paused,) = mex("worker", "status", "--json").json["paused"]
         assert (paused["reason"], len(model.requests())) == ("llm_auth", 1)
         model.script(EACH_HOBBY)
-        config = home / "config.yaml"
-        text = config.read_text(encoding="utf-8")
-        assert "sk-test" in text
-        config.write_text(text.replace("sk-test", "sk-right"), encoding="utf-8")
+        edit(home / "config.yaml", "sk-test", "sk-right")
         assert [reaches(home, one)["attempt"] for one in jobs] == [1] * 4
     assert hobbies(home) == [hobby(number) for number in range(4)]
 

@@ -13,7 +13,7 @@ import pytest
 from mex_pipeline.bootstrap import open_app
 from mex_pipeline.services import answers_kept, jobs
 from tests.support.model_server import ModelServer, turns
-from tests.support.program import contents, mex, opened, until, worker
+from tests.support.program import contents, edit, mex, opened, until, worker
 from tests.support.sessions import SessionFile
 
 ALONE = {"MEX_WORKER_AUTOSTART": "false"}
@@ -160,7 +160,7 @@ def test_queue_5_6_an_endpoint_that_is_not_reached_costs_two_tries_and_no_attemp
         free.bind(("127.0.0.1", 0))
         dead = f"http://127.0.0.1:{free.getsockname()[1]}/v1"
     config = home / "config.yaml"
-    config.write_text(config.read_text(encoding="utf-8").replace(model.url, dead), encoding="utf-8")
+    edit(config, model.url, dead)
     model.script(EVERY_HOBBY)
     waiting = queued(tmp_path, 1, 2, 3)
     with worker("--threads", "1", MEX_LLM_RETRY_BASE_SECONDS="0.01"):
@@ -168,7 +168,7 @@ def test_queue_5_6_an_endpoint_that_is_not_reached_costs_two_tries_and_no_attemp
         (pause,) = control(home)
         assert pause["reason"] == "offline"
         assert [(job(one)["state"], job(one)["attempt"]) for one in waiting] == [("queued", 0)] * 3
-        config.write_text(config.read_text(encoding="utf-8").replace(dead, model.url), encoding="utf-8")
+        edit(config, dead, model.url)
         in_state(waiting[1], "succeeded")
         in_state(waiting[2], "succeeded")
         assert job(waiting[0])["state"] == "queued"
@@ -187,8 +187,7 @@ def test_queue_5_6_another_key_in_the_file_lets_go_what_the_wrong_one_had_paused
         (pause,) = control(home)
         assert pause["reason"] == "llm_auth"
         assert mex("jobs", "wait", one, ok=False).code == 2
-        config = home / "config.yaml"
-        config.write_text(config.read_text(encoding="utf-8").replace("sk-test", "sk-right"), encoding="utf-8")
+        edit(home / "config.yaml", "sk-test", "sk-right")
         assert in_state(one, "succeeded")["attempt"] == 1
 
 
