@@ -250,8 +250,9 @@ def test_an_idle_worker_leaves_and_a_new_request_starts_another(tmp_path: Path) 
     """Idle exit and autostart: no daemon to look after, no job left behind."""
     for number in range(3):
         session = SessionFile(tmp_path / f"{number}.jsonl", f"s{number}").user(f"我的爱好是养蜂{number}号。")
-        sent = mex("extract", "--async", "--file", str(session.path), "--json", MEX_WORKER_IDLE_EXIT="1s")
-        mex("jobs", "wait", sent.json["job_id"], "--timeout", "30")
+        soon = {"MEX_WORKER_IDLE_EXIT": "1s"}  # for both: who waits starts a worker too, when none is up yet
+        sent = mex("extract", "--async", "--file", str(session.path), "--json", **soon)
+        mex("jobs", "wait", sent.json["job_id"], "--timeout", "30", **soon)
         if number < 2:
             until(lambda: not mex("worker", "status", "--json").json["running"])
     mex("worker", "stop")
