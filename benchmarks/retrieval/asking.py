@@ -41,10 +41,11 @@ def embed() -> None:
 
 def mex(*arguments: str) -> Any:
     """Run a command with `--json` and return what it printed; raises RuntimeError when it fails."""
-    out = TextIOWrapper(BytesIO(), encoding="utf-8", write_through=True)
+    raw = BytesIO()
+    out = TextIOWrapper(raw, encoding="utf-8", write_through=True)  # closes `raw` with itself, so it is kept
     with redirect_stdout(out):
         code = run([arguments[0], "--json", *arguments[1:]])
-    text = out.buffer.getvalue().decode()  # type: ignore[attr-defined]
+    text = raw.getvalue().decode()
     if code != 0:
         raise RuntimeError(f"mex {arguments[0]}: exit {code}: {text[:200]}")
     return json.loads(text)

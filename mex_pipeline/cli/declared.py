@@ -32,6 +32,7 @@ def command(name: str) -> Callable[..., None]:
     common = {"as_json": (JsonOption, False), "lang": (LangOption, None)}
     for key, (annotation, default) in common.items():
         declared.append(Parameter(key, Parameter.POSITIONAL_OR_KEYWORD, default=default, annotation=annotation))
+    # What `inspect.signature` reads, and so Typer; the type of a function does not name it.
     run.__signature__ = signature(function).replace(parameters=declared)  # type: ignore[attr-defined]
     run.__annotations__ = {one.name: one.annotation for one in declared}
     return run
